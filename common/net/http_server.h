@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * HTTP/1.1 server facade over libmicrohttpd (internal epoll threads, suspend/resume). A request is
+ * collected whole (up to the body ceiling), checked for framing tricks (duplicate or conflicting
+ * Content-Length, Transfer-Encoding, Host, Authorization, Content-Type, names that are no tokens:
+ * 400 and close), then handed to the route's handler on a server thread. The handler answers at
+ * once with http_reply(), or takes the request over (http_request_defer) and answers later from the
+ * owner thread. Ceilings: connections, connections per IP, header memory, body, bodies in flight
+ * (429 with Retry-After), time to receive a request.
+ *
+ * Deferred requests: exactly one owner thread at a time may call the functions marked [owner]. The
+ * peer's loss is watched while a request is deferred or a stream is paused; on_gone is called on
+ * the loop thread given in the options.
+ */
+#pragma once
+
+#include "common/base/buf.h"
+#include "common/base/error.h"
+#include "common/net/loop.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct HttpServer HttpServer;
+typedef struct HttpServerRequest HttpServerRequest;
+
+typedef void (*HttpHandlerFn)(HttpServerRequest *request, void *userdata);
+
+typedef struct HttpRoute {
+    const char *method; /* NULL: any method (the handler answers 405 itself) */
+    const char *path;   /* exact */
+    HttpHandlerFn handler;
+} HttpRoute;
+
+typedef struct HttpServerOptions {
+    const char *listen; /* "127.0.0.1:8080", ":8080" (all, v4 and v6), "[::1]:0" */
+    const HttpRoute *routes;
+    size_t n_routes;
+    void *userdata; /* given to handlers */
+    Loop *loop; /* where gone-callbacks and stream wake-ups run; NULL: nothing may be deferred */
+    unsigned threads;                /* 1 or 2; default 1 */
+    unsigned max_connections;        /* default 1024 */
+    unsigned max_connections_per_ip; /* 0 = none */
+    size_t max_body_bytes;           /* default 64 KiB; larger: 413 */
+    size_t max_bodies_bytes; /* sum over all requests under way, default 256 MiB; beyond: 429 */
+    size_t connection_memory_bytes; /* default 16 KiB; header block beyond: 431 */
+    unsigned receive_timeout_s;     /* default 30 */
+    bool use_poll;                  /* poll instead of epoll */
+    /* Called once per finished request on a server thread: for metrics and access logs. */
+    void (*on_complete)(const char *method, const char *path, int status, int64_t duration_ms,
+                        void *userdata);
+} HttpServerOptions;
+
+int http_server_new(const HttpServerOptions *options, HttpServer **ret, Error **error);
+uint16_t http_server_port(const HttpServer *s); /* the real one, for ":0" */
+/* Stops accepting; requests under way go on, replies carry Connection: close. Any thread. */
+void http_server_quiesce(HttpServer *s);
+size_t http_server_pending(const HttpServer *s); /* requests not yet completed */
+/* All deferred requests must be answered first. */
+HttpServer *http_server_free(HttpServer *s);
+
+/* --- in the handler, and [owner] after a defer --- */
+const char *http_request_method(const HttpServerRequest *r);
+const char *http_request_path(const HttpServerRequest *r);
+/* NULL where absent. Copied at arrival, so valid until the reply. Names without regard to case. */
+const char *http_request_header(const HttpServerRequest *r, const char *name);
+const char *http_request_body(const HttpServerRequest *r, size_t *ret_len);
+/* Frees the body early (it stays counted until then). */
+void http_request_drop_body(HttpServerRequest *r);
+/* Peer as "192.0.2.1:1234" text. */
+const char *http_request_peer(const HttpServerRequest *r);
+
+typedef struct HttpHeader {
+    const char *name;
+    const char *value;
+} HttpHeader;
+
+/* Answers and ends the ownership of r. body is copied (NULL for none). content_type NULL for none.
+ * Marks close for status >= 400 where the framing is in doubt only. [owner] */
+void http_reply(HttpServerRequest *r, int status, const char *content_type, const void *body,
+                size_t len, const HttpHeader *headers, size_t n_headers);
+
+/* In the handler only: suspends the connection; the caller owns r until http_reply or
+ * http_stream_end. Call it before r is published to another thread. */
+void http_request_defer(HttpServerRequest *r);
+/* [owner, loop thread] fn(userdata) runs on the loop thread once when the peer goes away before the
+ * answer. The request must still be answered (the reply is dropped). */
+void http_request_on_gone(HttpServerRequest *r, LoopFn fn, void *userdata);
+bool http_request_is_gone(const HttpServerRequest *r); /* [owner, loop thread] */
+
+/* Server-sent events. start answers 200 text/event-stream at once; send appends one event or
+ * comment (text complete with its blank line); end closes the body. Unsent bytes are bounded
+ * (HTTP_STREAM_MAX): beyond that the stream is cut and gone. [owner, loop thread] */
+#define HTTP_STREAM_MAX (48 * 1024 * 1024)
+void http_stream_start(HttpServerRequest *r, const HttpHeader *headers, size_t n_headers);
+int http_stream_send(HttpServerRequest *r, const char *text, size_t len);
+void http_stream_end(HttpServerRequest *r); /* ends the ownership of r */
