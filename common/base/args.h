@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Command-line flags from a table: parsing, environment fallback, --help, --help-markdown (for
- * docs/) and errors all come from the same row. Accepts --name=value, --name value, -name=value (as
- * Go programs do), bare --name for booleans.
+ * Command-line flags from a table: parsing, --help, --help-markdown (for docs/) and errors all
+ * come from the same row. Accepts --name=value, --name value, and both with one dash (as Go
+ * programs do). A boolean takes a value only behind '=', bare it is true. Where a flag is repeated
+ * the last one counts. Arguments that are no flags are errors.
  */
 #pragma once
 
@@ -17,7 +18,9 @@ typedef enum ArgType {
     ARG_BOOL,     /* bool */
     ARG_INT,      /* int64_t within min..max */
     ARG_DURATION, /* int64_t milliseconds; "90s", "5m", "1h30m", "250ms"; within min..max */
-    ARG_IGNORED,  /* a flag of upstream's without a counterpart: accepted, listed in ret_ignored */
+    ARG_IGNORED,  /* accepted without effect, for upstream's flags without a counterpart: --name is
+                   * appended to the char * at offset (space separated, NULL = none was given), so
+                   * that the program can warn. Takes a value where value_name is set. */
     ARG_TYPE_MAX,
 } ArgType;
 
@@ -26,7 +29,7 @@ typedef struct ArgSpec {
     ArgType type;
     size_t offset;          /* offsetof in the target struct */
     const char *def;        /* default as the user would write it; NULL = zero */
-    const char *value_name; /* "ADDR:PORT" in the help */
+    const char *value_name; /* "ADDR:PORT" in the help; NULL = the type's own word */
     const char *help;       /* one or two sentences */
     int64_t min, max;       /* ARG_INT, ARG_DURATION */
 } ArgSpec;
@@ -39,11 +42,13 @@ typedef struct ArgProgram {
     size_t n_specs;
 } ArgProgram;
 
-/* Fills target from defaults, then from argv. Returns 0, 1 when --help/--version/--help-markdown
+/* Fills target (zeroed by the caller) from defaults, then from argv. A default that its own row
+ * refuses is a programming error and asserts. Returns 0, 1 when --help/--version/--help-markdown
  * was printed (the caller exits 0), or a negative errno with an error that names the flag and what
- * it takes. */
+ * it takes; then nothing is left to free. */
 int args_parse(const ArgProgram *program, int argc, char **argv, void *target, Error **error);
 /* Frees ARG_STRING targets. */
 void args_done(const ArgProgram *program, void *target);
-/* "1h30m" → milliseconds. */
+/* "1h30m" → milliseconds: numbers with an optional fraction and a unit of h, m, s, ms each; "0" is
+ * the only one without a unit. No sign, no overflow. */
 int duration_parse(const char *s, int64_t *ret_ms, Error **error);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Log lines to stderr, one write() a line, as text or as JSON lines. Fields are typed pairs behind
- * the message. Control bytes and invalid UTF-8 are escaped; a line is cut at LOG_LINE_MAX bytes.
- * Thread-safe after log_init(). A key named like a secret (authorization, token, password, …) is
- * printed as "[redacted]". Identical call sites are limited to LOG_RATE_MAX lines a second, the
- * number dropped is reported by the next line that passes.
+ * the message. Control bytes and invalid UTF-8 are escaped; a line is cut at LOG_LINE_MAX bytes,
+ * and stays one line of valid JSON when it is. Thread-safe after log_init(). The value of a key
+ * whose name ends like a secret's (authorization, token, password, …) is printed as "[redacted]". A
+ * call site is limited to LOG_RATE_MAX lines a second; the next line of it that passes has the
+ * number dropped in the field "dropped". Errors of write() are ignored: there is nowhere to report
+ * them.
  */
 #pragma once
 
@@ -26,7 +28,11 @@ typedef struct LogField {
     int64_t num;
 } LogField;
 
-#define LOGF_STR(k, v) ((LogField){.key = (k), .str = (v) ? (v) : ""})
+static inline LogField log_field_str(const char *key, const char *value)
+{
+    return (LogField){.key = key, .str = value ? value : ""};
+}
+#define LOGF_STR(k, v) log_field_str((k), (v)) /* NULL is logged as "" */
 #define LOGF_INT(k, v) ((LogField){.key = (k), .num = (int64_t)(v)})
 
 /* component: "controller" or "gateway", a literal. Call once before threads start. */
@@ -35,6 +41,7 @@ void log_set_fd(int fd); /* tests; default 2 */
 bool log_enabled(LogLevel level);
 int log_level_from_string(const char *s, LogLevel *ret);
 int log_format_from_string(const char *s, LogFormat *ret);
+/* site identifies the call site for the rate limit; NULL is never limited. */
 void log_write(LogLevel level, const char *site, const LogField *fields, size_t n_fields,
                const char *fmt, ...) _printf_(5, 6);
 

@@ -16,7 +16,10 @@ bool str_ends_with(const char *s, const char *suffix);
 /* Whole-string decimal parsers: no sign for u64, no spaces, no overflow. -EINVAL / -ERANGE. */
 int str_to_u64(const char *s, uint64_t *ret);
 int str_to_i64(const char *s, int64_t *ret);
-/* True for valid UTF-8 per RFC 3629 (no surrogates, no overlong forms). */
+/* Length in bytes of the valid UTF-8 sequence (RFC 3629: no surrogates, no overlong forms) that s
+ * starts with; 0 where there is none. */
+size_t str_utf8_len(const char *s, size_t len);
+/* True for valid UTF-8 throughout. */
 bool str_is_utf8(const char *s, size_t len);
 /* RFC 1123 label / subdomain rules as Kubernetes applies them to names (63 / 253 bytes). */
 bool str_is_dns_label(const char *s);
@@ -29,7 +32,8 @@ bool str_is_label_key(const char *s);
 void str_hex(const void *data, size_t len, char *out);
 /* Percent-encodes everything but unreserved characters (RFC 3986 §2.3); '/' too unless kept. */
 int str_url_encode(Buf *out, const char *s, size_t len, bool keep_slash);
-/* Base64 of RFC 4648 §4. Decode is strict (alphabet, padding); line breaks are refused. */
+/* Base64 of RFC 4648 §4. Decode is strict (alphabet, padding, no stray bits); line breaks are
+ * refused. Where it fails, nothing is appended. */
 int str_base64_encode(Buf *out, const void *data, size_t len);
 int str_base64_decode(Buf *out, const char *s, size_t len, Error **error);
 /* FNV-1a, the hash behind Hashmap; and the 32-bit variant that upstream uses for name hashes. */
