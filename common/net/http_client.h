@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HTTP/1.1 client on a Loop (libcurl multi; HTTP/2 only from libcurl 8). One HttpClient is one
- * server identity: base URL, trust, client certificate, bearer token. Everything runs on the loop's
- * thread. Proxies of the environment are ignored, redirects are not followed, only http and https
- * are spoken, the system's CAs are not trusted beside the given one.
+ * HTTP/1.1 client on a Loop (libcurl multi). One HttpClient is one server identity: base URL,
+ * trust, client certificate, bearer token. Everything runs on the loop's thread. Proxies of the
+ * environment are ignored, redirects are not followed, only http and https are spoken, the system's
+ * CAs are not trusted beside the given one.
  *
  * A transfer has a deadline over all its tries, an idle limit (a dead peer is noticed) and a byte
  * ceiling. Retries happen here, by verb and answer, as HttpRetry says; a create is never repeated

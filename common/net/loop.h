@@ -2,7 +2,8 @@
 /*
  * The event loop of a thread: HTTP transfers (curl multi), monotonic timers, file descriptors,
  * signals and functions posted by other threads, all run on the thread that calls loop_run(). Only
- * loop_post() and loop_wake() may be called from elsewhere. No callback may block.
+ * loop_post() and loop_wake() may be called from elsewhere. No callback may block. The first loop
+ * of a process sets SIGPIPE to be ignored: a write to a lost peer is an error, not a signal.
  */
 #pragma once
 
@@ -26,8 +27,8 @@ typedef struct LoopTimer {
 } LoopTimer;
 
 int loop_new(const Clock *clock, Loop **ret, Error **error);
-/* Must run on the loop's thread, or after it ended. Timers and posted functions not run are
- * dropped. */
+/* Its HTTP clients are freed before it. Must run on the loop's thread, or after it ended. Timers
+ * and posted functions not run are dropped. */
 Loop *loop_free(Loop *l);
 int64_t loop_now_ms(const Loop *l); /* monotonic, read once per turn */
 const Clock *loop_clock(const Loop *l);
@@ -56,7 +57,3 @@ int loop_run(Loop *l);
 void loop_exit(Loop *l, int code); /* from the loop's thread */
 /* One turn, waiting at most max_wait_ms: for tests. */
 void loop_turn(Loop *l, int64_t max_wait_ms);
-
-struct HttpClientEngine;
-/* Private to common/net: the curl multi handle of this loop. */
-void *loop__multi(Loop *l);
