@@ -82,7 +82,7 @@ typedef struct HttpRequest {
 #define HTTP_NO_DEADLINE INT64_MAX
 
 int http_client_new(Loop *l, const HttpClientOptions *options, HttpClient **ret, Error **error);
-/* Cancels what is under way (no callbacks). */
+/* Cancels what is under way (no callbacks). May run in an on_done, not in an on_data. */
 HttpClient *http_client_free(HttpClient *c);
 /* Replaces CA and client certificate for transfers that start from now on. */
 void http_client_set_tls(HttpClient *c, const char *ca_pem, const char *cert_pem,
