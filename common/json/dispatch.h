@@ -9,11 +9,15 @@
 #include "common/json/json.h"
 #include "common/json/write.h"
 
+#define JSON_FIELD_STRING_BYTES 4096
+#define JSON_FIELD_MAP_ENTRIES 128
+#define JSON_FIELD_MAP_KEY_BYTES 512
+
 typedef enum JsonFieldType {
-    JSON_FIELD_STRING,     /* char * */
-    JSON_FIELD_BOOL,       /* bool; lax: "true"/"false", 0/1 too when JSON_FIELD_LAX */
-    JSON_FIELD_INT,        /* int64_t in min..max; lax: "10" and 10.0 too */
-    JSON_FIELD_STRING_MAP, /* JsonStringMap */
+    JSON_FIELD_STRING,     /* char *, without NUL inside */
+    JSON_FIELD_BOOL,       /* bool; lax: "true"/"false", 0/1 too */
+    JSON_FIELD_INT,        /* int64_t in min..max (both 0: any); lax: "10" and 10.0 too */
+    JSON_FIELD_STRING_MAP, /* JsonStringMap; lax: numbers and booleans become their JSON text */
     JSON_FIELD_ENUM,       /* char *, one of the words in `words` (space separated) */
     JSON_FIELD_TYPE_MAX,
 } JsonFieldType;
@@ -39,13 +43,14 @@ typedef struct JsonField {
     size_t present_offset; /* offsetof a bool that records "given and not null"; 0 = none */
     const char
         *def; /* default in JSON text for schema and docs, applied by dispatch; NULL = none */
-    int64_t min, max;  /* JSON_FIELD_INT; and byte limits of strings (max, 0 = 4096) */
+    int64_t min, max;  /* JSON_FIELD_INT; byte limits of a string or of each value of a map (max 0
+                        * = JSON_FIELD_STRING_BYTES) */
     const char *words; /* JSON_FIELD_ENUM */
     const char *help;  /* description in schema and docs */
 } JsonField;
 
-/* Unknown fields are errors. target is zeroed by the caller, defaults are filled in here. On
- * failure nothing is left to free. */
+/* Unknown fields are errors. target is zeroed by the caller, defaults are filled in here. A NULL
+ * object (null or absent) is an empty one. On failure nothing is left to free. */
 int json_dispatch(const JsonValue *object, const JsonField *fields, size_t n_fields, void *target,
                   Error **error);
 void json_dispatch_done(const JsonField *fields, size_t n_fields, void *target);

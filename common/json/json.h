@@ -4,9 +4,10 @@
  * reading included (json-c writes into objects while it prints them), so nothing that is handed to
  * another thread holds a JsonValue: hand over text or copied fields.
  *
- * Parsing is RFC 8259 as far as json-c allows, with our own checks on top: trailing bytes, depth,
- * size, invalid UTF-8 and (JSON_PARSE_UNIQUE) duplicate keys are errors. JSON_TOKENER_STRICT is
- * never used: json-c 0.18 rejects valid non-ASCII text with it.
+ * Parsing is RFC 8259: a scanner of our own checks the grammar, UTF-8, depth and size before json-c
+ * sees the text, because json-c is lenient and each of its releases in another way
+ * (JSON_TOKENER_STRICT of 0.18 even rejects valid non-ASCII text). Integers that do not fit int64_t
+ * are doubles here, where json-c would cut them to the nearest limit without a word.
  */
 #pragma once
 
@@ -31,15 +32,17 @@ typedef enum JsonType {
 } JsonType;
 
 #define JSON_DEPTH_DEFAULT 64
-#define JSON_DEPTH_CRD 128
+#define JSON_DEPTH_CRD 128 /* the most that json_parse accepts */
+#define JSON_TEXT_MAX (512U << 20)
 
 typedef enum JsonParseFlags {
     JSON_PARSE_DEFAULT = 0,
     JSON_PARSE_UNIQUE = 1 << 0, /* a duplicate key anywhere is ERROR_INVALID (for client input) */
 } JsonParseFlags;
 
-/* Parses the whole text. *ret is owned by the caller (json_free). ERROR_INVALID names the offset.
- */
+/* Parses the whole text, which needs no NUL. *ret is owned by the caller (json_free); it is NULL
+ * for the document `null`. ERROR_INVALID names the offset; ERROR_TOO_LARGE above JSON_TEXT_MAX
+ * bytes. Keys with an escaped NUL are refused, strings may hold it. */
 int json_parse(const char *text, size_t len, int max_depth, JsonParseFlags flags, JsonValue **ret,
                Error **error);
 JsonValue *json_free(JsonValue *v); /* returns NULL */
@@ -58,8 +61,8 @@ bool json_has(const JsonValue *v, const char *key); /* true for an explicit null
  * use json_get). */
 JsonValue *json_path(const JsonValue *v, const char *path);
 
-/* Typed reads through a dotted path. A missing or wrongly typed value gives the default. Strings
- * are borrowed from the tree. */
+/* Typed reads through a dotted path. A missing or wrongly typed value gives the default (a double
+ * is no integer, an integer is a double as well). Strings are borrowed from the tree. */
 const char *json_str(const JsonValue *v, const char *path); /* or NULL */
 size_t json_str_len(const JsonValue *string_value);
 const char *json_value_str(const JsonValue *v); /* the string itself, or NULL */
@@ -82,7 +85,8 @@ typedef struct JsonMember {
 JsonMember json_members(const JsonValue *object);
 bool json_next(JsonMember *m); /* insertion order; false at the end */
 
-/* Compact text (no spaces, '/' not escaped), appended to out. */
+/* Compact text (no spaces, '/' not escaped), appended to out. Where the ceiling of out is reached:
+ * a negative errno, out is marked failed. Numbers keep the text they were parsed from. */
 int json_print(const JsonValue *v, Buf *out);
 /* Canonical text: object keys sorted bytewise at every level, so equal values give equal bytes
  * (hashes, comparisons). */

@@ -20,6 +20,8 @@ typedef struct JsonWriter {
 } JsonWriter;
 
 JsonWriter json_writer(Buf *out);
+/* A quoted and escaped JSON string, outside of any writer. */
+int json_write_string(Buf *out, const char *s, size_t len);
 void jw_object(JsonWriter *w); /* { */
 void jw_object_end(JsonWriter *w);
 void jw_array(JsonWriter *w); /* [ */
