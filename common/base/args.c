@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/base/args.h"
 #include "common/base/buf.h"
+#include "common/base/contract.h"
 #include "common/base/str.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -105,7 +105,7 @@ static void set_defaults(const ArgProgram *program, void *target)
         if (!spec->def || spec->type == ARG_IGNORED)
             continue;
         r = set_value(spec, spec->def, target, NULL);
-        assert(r == 0);
+        CONTRACT(r == 0);
         (void)r;
     }
 }

@@ -43,7 +43,7 @@ typedef struct ArgProgram {
 } ArgProgram;
 
 /* Fills target (zeroed by the caller) from defaults, then from argv. A default that its own row
- * refuses is a programming error and asserts. Returns 0, 1 when --help/--version/--help-markdown
+ * refuses violates a contract. Returns 0, 1 when --help/--version/--help-markdown
  * was printed (the caller exits 0), or a negative errno with an error that names the flag and what
  * it takes; then nothing is left to free. */
 int args_parse(const ArgProgram *program, int argc, char **argv, void *target, Error **error);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/base/hashmap.h"
+#include "common/base/contract.h"
 #include "common/base/str.h"
 
-#include <assert.h>
 #include <string.h>
 
 #define HASHMAP_FIRST_SLOTS 16 /* a power of two, as every size after it */
@@ -117,7 +117,7 @@ void *hashmap_put(Hashmap *m, const char *key, void *value)
 {
     Slot *slot = find(m, key);
 
-    assert(value);
+    CONTRACT(value);
     if (slot) {
         void *old = slot->value;
 

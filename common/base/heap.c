@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/base/heap.h"
 #include "common/base/cleanup.h"
-
-#include <assert.h>
+#include "common/base/contract.h"
 
 /* Positions are 1-based: the children of i are 2i and 2i + 1. */
 static HeapTimer *at(const Heap *h, size_t i)
@@ -65,7 +64,7 @@ void heap_set(Heap *h, HeapTimer *t, int64_t due_ms)
         heap_grow(h);
         put(h, ++h->len, t);
     }
-    assert(t->index <= h->len && at(h, t->index) == t);
+    CONTRACT(t->index <= h->len && at(h, t->index) == t);
     sift_up(h, t->index);
     sift_down(h, t->index);
 }
@@ -77,7 +76,7 @@ void heap_remove(Heap *h, HeapTimer *t)
 
     if (i == 0)
         return;
-    assert(i <= h->len && at(h, i) == t);
+    CONTRACT(i <= h->len && at(h, i) == t);
     last = at(h, h->len--);
     t->index = 0;
     if (last == t)

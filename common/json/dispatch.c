@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/json/dispatch.h"
+#include "common/base/contract.h"
 #include "common/base/str.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -143,6 +143,20 @@ static int set_enum(const JsonField *f, const JsonValue *v, void *place, Error *
     return refuse(f, v, error, allowed);
 }
 
+static int set_bytes(const JsonField *f, const JsonValue *v, void *place, Error **error)
+{
+    JsonBytes *bytes = place;
+    const char *s = json_value_str(v);
+
+    if (!s)
+        return refuse(f, v, error, "a string");
+    bytes->len = json_str_len(v);
+    bytes->data = xmalloc(bytes->len + 1);
+    memcpy(bytes->data, s, bytes->len);
+    bytes->data[bytes->len] = '\0';
+    return 0;
+}
+
 static bool is_scalar(const JsonValue *v)
 {
     JsonType type = json_type(v);
@@ -202,6 +216,7 @@ static const FieldSetter setters[JSON_FIELD_TYPE_MAX] = {
     [JSON_FIELD_INT] = set_int,
     [JSON_FIELD_ENUM] = set_enum,
     [JSON_FIELD_STRING_MAP] = set_string_map,
+    [JSON_FIELD_BYTES] = set_bytes,
 };
 
 static int set_default(const JsonField *f, void *target)
@@ -223,13 +238,13 @@ static int dispatch_field(const JsonValue *object, const JsonField *f, void *tar
     bool given = v || json_has(object, f->name);
     int r;
 
-    if (!v && given && !(f->flags & JSON_FIELD_NULLABLE))
+    if (!v && given && !(f->flags & (JSON_FIELD_NULLABLE | JSON_FIELD_NULL_IS_ABSENT)))
         return refuse(f, v, error, "given or left out");
     if (!v && (f->flags & JSON_FIELD_REQUIRED))
         return error_set(error, ERROR_INVALID, "%s is required", f->name);
     if (!v) {
         r = set_default(f, target);
-        assert(r == 0); /* a row that refuses its own default */
+        CONTRACT(r == 0); /* a row that refuses its own default */
         return r;
     }
     r = setters[f->type](f, v, field_place(target, f), error);
@@ -292,6 +307,8 @@ void json_dispatch_done(const JsonField *fields, size_t n_fields, void *target)
             str_replace(place, NULL);
         else if (fields[i].type == JSON_FIELD_STRING_MAP)
             json_string_map_done(place);
+        else if (fields[i].type == JSON_FIELD_BYTES)
+            free(TAKE_PTR(((JsonBytes *)place)->data));
     }
 }
 

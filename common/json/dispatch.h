@@ -19,6 +19,7 @@ typedef enum JsonFieldType {
     JSON_FIELD_INT,        /* int64_t in min..max (both 0: any); lax: "10" and 10.0 too */
     JSON_FIELD_STRING_MAP, /* JsonStringMap; lax: numbers and booleans become their JSON text */
     JSON_FIELD_ENUM,       /* char *, one of the words in `words` (space separated) */
+    JSON_FIELD_BYTES,      /* JsonBytes: a string that may hold NUL; no limit of its own */
     JSON_FIELD_TYPE_MAX,
 } JsonFieldType;
 
@@ -27,6 +28,9 @@ typedef enum JsonFieldFlags {
     JSON_FIELD_NULLABLE = 1 << 1, /* an explicit null means "unset" (recorded in present=false) */
     JSON_FIELD_LAX = 1 << 2,
     JSON_FIELD_HIDDEN = 1 << 3, /* accepted, left out of schemas and docs */
+    /* An explicit null is as good as leaving the field out; schemas do not speak of it, because
+     * clients mishandle lists of types. */
+    JSON_FIELD_NULL_IS_ABSENT = 1 << 4,
 } JsonFieldFlags;
 
 typedef struct JsonStringMap {
@@ -34,6 +38,11 @@ typedef struct JsonStringMap {
     char **values;
     size_t len;
 } JsonStringMap;
+
+typedef struct JsonBytes {
+    char *data; /* followed by a NUL that does not count; NULL: not given */
+    size_t len;
+} JsonBytes;
 
 typedef struct JsonField {
     const char *name;

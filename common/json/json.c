@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/json/json.h"
+#include "common/base/contract.h"
 #include "common/json/jsonc.h"
 #include "common/json/scan.h"
 
-#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -71,7 +71,7 @@ int json_parse(const char *text, size_t len, int max_depth, JsonParseFlags flags
     _cleanup_json_ JsonValue *v = NULL;
     int r;
 
-    assert(max_depth > 0 && max_depth <= JSON_DEPTH_CRD);
+    CONTRACT(max_depth > 0 && max_depth <= JSON_DEPTH_CRD);
     if (len > JSON_TEXT_MAX)
         return error_set(error, ERROR_TOO_LARGE, "JSON of %zu bytes is larger than %u bytes", len,
                          JSON_TEXT_MAX);

@@ -3,7 +3,9 @@
  * Printing walks the tree itself instead of asking json-c, which would keep a copy of the text
  * inside the tree. Trees come from json_parse, so recursion ends at JSON_DEPTH_CRD.
  */
+#include "common/base/str.h"
 #include "common/json/jsonc.h"
+#include "common/json/scan.h"
 #include "common/json/write.h"
 
 #include <errno.h>
@@ -58,10 +60,16 @@ static void print_array(const JsonValue *v, bool sorted, Buf *out)
     (void)buf_append_char(out, ']');
 }
 
-/* json-c keeps the source text of a double that it parsed, and gives it back here. */
+/* json-c keeps the source text of a double that it parsed, and gives it back here. The exponent
+ * that json_parse gave to an integer beyond int64_t is taken off again. */
 static void print_double(const JsonValue *v, Buf *out)
 {
-    (void)buf_append_str(out, json_object_to_json_string((JsonValue *)(uintptr_t)v));
+    const char *text = json_object_to_json_string((JsonValue *)(uintptr_t)v);
+    size_t len = strlen(text);
+
+    if (str_ends_with(text, "e0") && json_is_wide_integer(text, len - 2))
+        len -= 2;
+    (void)buf_append(out, text, len);
 }
 
 static int print_value(const JsonValue *v, bool sorted, Buf *out)

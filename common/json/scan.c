@@ -259,6 +259,17 @@ int json_scan(const char *text, size_t len, int max_depth, JsonScan *ret, Error 
     return 0;
 }
 
+bool json_is_wide_integer(const char *s, size_t len)
+{
+    bool negative = len > 0 && *s == '-';
+    size_t sign = negative ? 1 : 0;
+
+    for (size_t i = sign; i < len; i++)
+        if (!is_digit(s[i]))
+            return false;
+    return !fits_int64(s + sign, len - sign, negative);
+}
+
 void json_scan_done(JsonScan *s)
 {
     free(s->wide);

@@ -7,6 +7,7 @@
 
 #include "common/base/error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 typedef struct JsonScan {
@@ -17,4 +18,6 @@ typedef struct JsonScan {
 
 /* On failure nothing is left to free. */
 int json_scan(const char *text, size_t len, int max_depth, JsonScan *ret, Error **error);
+/* True for the digits of an integer (a '-' in front is allowed) beyond int64_t. */
+bool json_is_wide_integer(const char *s, size_t len);
 void json_scan_done(JsonScan *s);

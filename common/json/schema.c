@@ -9,7 +9,7 @@ static void put_type(JsonWriter *w, const JsonField *f)
     static const char *const names[JSON_FIELD_TYPE_MAX] = {
         [JSON_FIELD_STRING] = "string",     [JSON_FIELD_BOOL] = "boolean",
         [JSON_FIELD_INT] = "integer",       [JSON_FIELD_ENUM] = "string",
-        [JSON_FIELD_STRING_MAP] = "object",
+        [JSON_FIELD_STRING_MAP] = "object", [JSON_FIELD_BYTES] = "string",
     };
 
     jw_key(w, "type");
@@ -73,7 +73,7 @@ static void put_property(JsonWriter *w, const JsonField *f)
     static void (*const limits[JSON_FIELD_TYPE_MAX])(JsonWriter *, const JsonField *) = {
         [JSON_FIELD_STRING] = put_string_limits,  [JSON_FIELD_BOOL] = put_nothing,
         [JSON_FIELD_INT] = put_int_limits,        [JSON_FIELD_ENUM] = put_words,
-        [JSON_FIELD_STRING_MAP] = put_map_values,
+        [JSON_FIELD_STRING_MAP] = put_map_values, [JSON_FIELD_BYTES] = put_nothing,
     };
 
     jw_key(w, f->name);

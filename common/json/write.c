@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/json/write.h"
+#include "common/base/contract.h"
 #include "common/base/str.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -72,14 +72,14 @@ static void begin_value(JsonWriter *w)
 static void begin_nested(JsonWriter *w, char open)
 {
     begin_value(w);
-    assert(w->depth < JSON_WRITE_DEPTH);
+    CONTRACT(w->depth < JSON_WRITE_DEPTH);
     (void)buf_append_char(w->out, open);
     w->need_comma[++w->depth] = false;
 }
 
 static void end_nested(JsonWriter *w, char close)
 {
-    assert(w->depth > 0 && !w->after_key);
+    CONTRACT(w->depth > 0 && !w->after_key);
     w->depth--;
     (void)buf_append_char(w->out, close);
 }
@@ -106,7 +106,7 @@ void jw_array_end(JsonWriter *w)
 
 void jw_key(JsonWriter *w, const char *key)
 {
-    assert(w->depth > 0 && !w->after_key);
+    CONTRACT(w->depth > 0 && !w->after_key);
     begin_value(w);
     (void)json_write_string(w->out, key, strlen(key));
     (void)buf_append_char(w->out, ':');

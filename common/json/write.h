@@ -3,7 +3,7 @@
  * Streaming JSON writer straight into a Buf: no tree, no json-c. Commas and escaping are its job,
  * order is the caller's. Strings that are not UTF-8 are written with U+FFFD for each bad byte. The
  * buffer's ceiling applies; check once with buf_check(). Nesting above JSON_WRITE_DEPTH or an
- * unbalanced end is a programming error and asserts.
+ * unbalanced end violates a contract.
  */
 #pragma once
 
