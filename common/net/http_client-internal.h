@@ -29,10 +29,11 @@ struct HttpClient {
     void (*credentials_refused)(void *userdata);
     void *userdata;
 
-    List all;             /* by HttpTransfer.node */
-    List queue;           /* by HttpTransfer.queued, oldest first */
-    List queue_dedicated; /* these wait for no free connection */
-    List dead;            /* cancelled inside of curl_multi_perform */
+    List all;              /* by HttpTransfer.node */
+    List queue;            /* by HttpTransfer.queued, oldest first */
+    List queue_dedicated;  /* these wait for no free connection */
+    List queue_background; /* these wait for an empty queue */
+    List dead;             /* cancelled inside of curl_multi_perform */
     size_t in_flight;
     long active; /* not dedicated */
     long max_connections;
@@ -52,7 +53,7 @@ struct HttpTransfer {
     LoopJob job;
     HttpClient *client;
     List node;
-    List queued; /* in queue, queue_dedicated or dead */
+    List queued; /* in a queue, or dead */
     TransferState state;
     LoopTimer timer;     /* deadline, idle limit, or the wait before the next try */
     HttpRequest request; /* its strings point to the copies below */

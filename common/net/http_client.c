@@ -160,11 +160,19 @@ static void timer_arm(HttpTransfer *t)
         loop_timer_set(t->client->loop, &t->timer, due - now_ms(t->client));
 }
 
+static List *queue_of(HttpTransfer *t)
+{
+    HttpClient *c = t->client;
+    if (t->request.dedicated)
+        return &c->queue_dedicated;
+    return t->request.background ? &c->queue_background : &c->queue;
+}
+
 static void transfer_enqueue(HttpTransfer *t)
 {
     HttpClient *c = t->client;
     t->state = TRANSFER_QUEUED;
-    list_push(t->request.dedicated ? &c->queue_dedicated : &c->queue, &t->queued);
+    list_push(queue_of(t), &t->queued);
     timer_arm(t);
     pump_soon(c);
 }
@@ -322,7 +330,8 @@ static void pump(HttpClient *c)
         return;
     while ((n = list_pop(&c->queue_dedicated)))
         transfer_start(LIST_ENTRY(n, HttpTransfer, queued));
-    while (c->active < c->max_connections && (n = list_pop(&c->queue)))
+    while (c->active < c->max_connections &&
+           ((n = list_pop(&c->queue)) || (n = list_pop(&c->queue_background))))
         transfer_start(LIST_ENTRY(n, HttpTransfer, queued));
 }
 
@@ -452,6 +461,7 @@ int http_client_new(Loop *l, const HttpClientOptions *options, HttpClient **ret,
     list_init(&c->all);
     list_init(&c->queue);
     list_init(&c->queue_dedicated);
+    list_init(&c->queue_background);
     list_init(&c->dead);
     client_set_options(c, options);
     int r = client_set_url(c, options, error);

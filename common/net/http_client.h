@@ -62,6 +62,9 @@ typedef void (*HttpDoneFn)(const HttpResponse *response, const Error *error, voi
  * return ends the transfer; done then gets the error left in *error. */
 typedef int (*HttpDataFn)(const char *data, size_t len, void *userdata, Error **error);
 
+/* The header block of the final answer is complete; same rules as for on_data. */
+typedef void (*HttpStatusFn)(int status, void *userdata);
+
 typedef struct HttpRequest {
     const char *method;       /* "GET", … */
     const char *path;         /* with query, starting with '/' */
@@ -73,9 +76,11 @@ typedef struct HttpRequest {
     int64_t idle_ms;       /* no byte for this long ends the try as UNAVAILABLE; 0 = 30,000 */
     size_t max_body_bytes; /* ceiling for a collected body, 0 = 16 MiB */
     HttpRetry retry;
-    unsigned max_tries; /* 0 = 5 */
-    bool dedicated;     /* own connection (watches, bulk lists) */
-    HttpDataFn on_data; /* streamed body, or NULL to collect */
+    unsigned max_tries;     /* 0 = 5 */
+    bool dedicated;         /* own connection (watches, bulk lists) */
+    bool background;        /* starts only when nothing else waits for a connection (events) */
+    HttpStatusFn on_status; /* may be NULL */
+    HttpDataFn on_data;     /* streamed body, or NULL to collect */
     HttpDoneFn on_done;
     void *userdata;
 } HttpRequest;

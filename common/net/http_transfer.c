@@ -61,10 +61,19 @@ static size_t on_body(char *data, size_t size, size_t count, void *userdata)
 
 static size_t on_header(char *data, size_t size, size_t count, void *userdata)
 {
-    (void)data;
     HttpTransfer *t = userdata;
+    size_t len = size * count;
+    bool block_ends = len > 0 && (data[0] == '\r' || data[0] == '\n');
+    if (t->state == TRANSFER_DEAD)
+        return 0;
     t->last_byte_ms = loop_now_ms(t->client->loop);
-    return size * count;
+    if (block_ends && t->request.on_status) {
+        long status = 0;
+        curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
+        if (status >= 200)
+            t->request.on_status((int)status, t->request.userdata);
+    }
+    return len;
 }
 
 static size_t on_read(char *out, size_t size, size_t count, void *userdata)
