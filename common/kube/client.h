@@ -17,6 +17,10 @@ typedef struct KubeClientOptions {
     const char *user_agent;
     const char *field_manager; /* "sandbox-controller" */
     long max_connections;
+    /* The CA file changed and was read again: whoever has connections of its own to the server
+     * renews their trust. May be NULL. */
+    void (*tls_changed)(const KubeConfig *config, void *userdata);
+    void *userdata;
 } KubeClientOptions;
 
 /* Takes the config over. */
@@ -40,7 +44,7 @@ typedef enum KubePatch {
 typedef void (*KubeDoneFn)(JsonValue *object, const Error *error, void *userdata);
 
 typedef struct KubeRequest {
-    const char *verb; /* "get", "create", "update", "patch", "delete": method and retry rule */
+    const char *verb; /* "get", "list", "create", "update", "patch", "delete": the method */
     const char *path; /* from kube_path(), may carry a query */
     KubePatch patch;
     const char *body; /* JSON text */
@@ -48,6 +52,7 @@ typedef struct KubeRequest {
     bool ignore_object;  /* do not parse the answer */
     int64_t deadline_ms; /* 0 = 30,000 */
     HttpRetry retry;
+    bool background; /* behind everything else that waits for a connection */
     KubeDoneFn on_done;
     void *userdata;
 } KubeRequest;

@@ -13,7 +13,7 @@
 typedef struct KubeEvents KubeEvents;
 
 typedef struct KubeEvent {
-    const KubeResource *resource; /* of the object concerned */
+    const KubeResource *resource; /* of the object concerned; static */
     const char *ns, *name, *uid, *resource_version;
     bool warning;
     const char *reason; /* CamelCase */
@@ -26,3 +26,5 @@ KubeEvents *kube_events_new(KubeClient *c, const char *component, const char *in
 KubeEvents *kube_events_free(KubeEvents *e);
 void kube_events_emit(KubeEvents *e, const KubeEvent *event); /* copies */
 uint64_t kube_events_dropped(const KubeEvents *e);
+/* Written to the server neither as a new event nor as a count yet. */
+size_t kube_events_pending(const KubeEvents *e);

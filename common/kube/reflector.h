@@ -4,8 +4,10 @@
  * its resourceVersion, for ever. Keeps no objects: the consumer copies the fields it wants into its
  * own store. 410 Gone lists again without dropping the old view: during a relist the consumer gets
  * list_begin, an `upsert` for every object there is, then list_end, on which it drops what was not
- * mentioned. Reconnects back off with jitter (0.2–30 s); a silent connection is ended (bookmarks
- * come about every minute; idle limit 90 s plus TCP keepalive). Single-threaded, on the loop.
+ * mentioned. list_begin without a list_end before it starts the list over; an object may be
+ * mentioned twice. Reconnects back off with jitter (0.2–30 s); a silent connection is ended
+ * (bookmarks come about every minute; idle limit 90 s plus TCP keepalive). Single-threaded, on the
+ * loop.
  */
 #pragma once
 
@@ -35,6 +37,7 @@ typedef struct ReflectorOptions {
 } ReflectorOptions;
 
 int reflector_new(KubeClient *c, const ReflectorOptions *options, Reflector **ret, Error **error);
+/* May be called in the handlers. */
 Reflector *reflector_free(Reflector *r);
 bool reflector_synced(const Reflector *r);    /* one complete list was delivered */
 bool reflector_connected(const Reflector *r); /* and the watch runs */
