@@ -6,11 +6,14 @@
  * 400 and close), then handed to the route's handler on a server thread. The handler answers at
  * once with http_reply(), or takes the request over (http_request_defer) and answers later from the
  * owner thread. Ceilings: connections, connections per IP, header memory, body, bodies in flight
- * (429 with Retry-After), time to receive a request.
+ * (429 with Retry-After), time to receive a request, time to take an answer.
  *
  * Deferred requests: exactly one owner thread at a time may call the functions marked [owner]. The
- * peer's loss is watched while a request is deferred or a stream is paused; on_gone is called on
- * the loop thread given in the options.
+ * peer's loss is watched once http_request_on_gone was called, and while a stream is paused;
+ * on_gone is called on the loop thread given in the options, and from http_request_on_gone on the
+ * loop thread is the owner. A peer that closes its sending side counts as gone.
+ *
+ * Unknown paths get 404, known ones with another method 405 with Allow; HEAD goes to the GET route.
  */
 #pragma once
 
@@ -33,9 +36,12 @@ typedef struct HttpRoute {
     HttpHandlerFn handler;
 } HttpRoute;
 
+/* The status that on_complete gets where the peer left before it had the whole answer. */
+#define HTTP_STATUS_PEER_GONE 499
+
 typedef struct HttpServerOptions {
-    const char *listen; /* "127.0.0.1:8080", ":8080" (all, v4 and v6), "[::1]:0" */
-    const HttpRoute *routes;
+    const char *listen;      /* "127.0.0.1:8080", ":8080" (all, v4 and v6), "[::1]:0" */
+    const HttpRoute *routes; /* must outlive the server */
     size_t n_routes;
     void *userdata; /* given to handlers */
     Loop *loop; /* where gone-callbacks and stream wake-ups run; NULL: nothing may be deferred */
@@ -45,25 +51,41 @@ typedef struct HttpServerOptions {
     size_t max_body_bytes;           /* default 64 KiB; larger: 413 */
     size_t max_bodies_bytes; /* sum over all requests under way, default 256 MiB; beyond: 429 */
     size_t connection_memory_bytes; /* default 16 KiB; header block beyond: 431 */
-    unsigned receive_timeout_s;     /* default 30 */
-    bool use_poll;                  /* poll instead of epoll */
+    /* From a connection's first byte to the end of the request; a body gets a second more for each
+     * 32 KiB received, an answer the same for each 32 KiB of it. Default 30. */
+    unsigned receive_timeout_s;
+    unsigned keepalive_timeout_s; /* idle between two requests of a connection, default 120 */
+    bool use_poll;                /* poll instead of epoll */
+    /* Writes the body of an answer that the server makes itself (400, 404, 405, 413, 429, 500, 503,
+     * 505), in the content type application/json. text is a literal that needs no escapes. Any
+     * server thread. NULL: {"error":"text"}. */
+    void (*error_body)(int status, const char *text, Buf *out);
     /* Called once per finished request on a server thread: for metrics and access logs. */
     void (*on_complete)(const char *method, const char *path, int status, int64_t duration_ms,
                         void *userdata);
 } HttpServerOptions;
 
+/* With a loop: on its thread, or before it runs. The options are copied. */
 int http_server_new(const HttpServerOptions *options, HttpServer **ret, Error **error);
 uint16_t http_server_port(const HttpServer *s); /* the real one, for ":0" */
-/* Stops accepting; requests under way go on, replies carry Connection: close. Any thread. */
+/* From now on replies carry Connection: close, new connections are still served. Any thread. */
+void http_server_drain(HttpServer *s);
+/* Stops accepting, and drains; requests under way go on. Any thread. */
 void http_server_quiesce(HttpServer *s);
-size_t http_server_pending(const HttpServer *s); /* requests not yet completed */
-/* All deferred requests must be answered first. */
+size_t http_server_pending(const HttpServer *s); /* requests not yet completed; any thread */
+/* Ends connections that took longer than they may. The server does it on its loop; without a loop
+ * somebody has to call it every few seconds. Any thread. */
+void http_server_sweep(HttpServer *s);
+/* On the loop's thread (or after it ended). All deferred requests should be answered first: one
+ * that is not is failed, its peer gets no answer, and its owner must still call http_reply or
+ * http_stream_end, which then only frees it. Does not wait for peers. */
 HttpServer *http_server_free(HttpServer *s);
 
 /* --- in the handler, and [owner] after a defer --- */
 const char *http_request_method(const HttpServerRequest *r);
 const char *http_request_path(const HttpServerRequest *r);
-/* NULL where absent. Copied at arrival, so valid until the reply. Names without regard to case. */
+/* NULL where absent, the first where it is repeated. Copied at arrival, so valid until the reply.
+ * Names without regard to case. */
 const char *http_request_header(const HttpServerRequest *r, const char *name);
 const char *http_request_body(const HttpServerRequest *r, size_t *ret_len);
 /* Frees the body early (it stays counted until then). */
@@ -85,13 +107,14 @@ void http_reply(HttpServerRequest *r, int status, const char *content_type, cons
  * http_stream_end. Call it before r is published to another thread. */
 void http_request_defer(HttpServerRequest *r);
 /* [owner, loop thread] fn(userdata) runs on the loop thread once when the peer goes away before the
- * answer. The request must still be answered (the reply is dropped). */
+ * end of the answer. The request must still be answered (the reply is dropped). */
 void http_request_on_gone(HttpServerRequest *r, LoopFn fn, void *userdata);
 bool http_request_is_gone(const HttpServerRequest *r); /* [owner, loop thread] */
 
 /* Server-sent events. start answers 200 text/event-stream at once; send appends one event or
- * comment (text complete with its blank line); end closes the body. Unsent bytes are bounded
- * (HTTP_STREAM_MAX): beyond that the stream is cut and gone. [owner, loop thread] */
+ * comment (text complete with its blank line), 0 or -EPIPE where the peer is gone; end closes the
+ * body. Unsent bytes are bounded (HTTP_STREAM_MAX): beyond that send returns -ENOBUFS, the stream
+ * is cut and on_gone follows. [owner, loop thread] */
 #define HTTP_STREAM_MAX (48 * 1024 * 1024)
 void http_stream_start(HttpServerRequest *r, const HttpHeader *headers, size_t n_headers);
 int http_stream_send(HttpServerRequest *r, const char *text, size_t len);

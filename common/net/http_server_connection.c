@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Deadlines of connections. libmicrohttpd's own time-out counts from the last byte, so a peer that
+ * sends one byte a minute would hold its connection for ever; these count from the beginning.
+ */
+#include "common/net/http_server-internal.h"
+
+#include <sys/socket.h>
+
+static int connection_fd(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    return info ? info->connect_fd : -1;
+}
+
+static void connection_started(HttpServer *s, struct MHD_Connection *connection, void **link)
+{
+    HttpConnection *c = xnew(HttpConnection);
+
+    c->fd = connection_fd(connection);
+    http_connection_wait(c, (int64_t)s->options.receive_timeout_s * 1000);
+    pthread_mutex_lock(&s->lock);
+    list_push(&s->connections, &c->node);
+    pthread_mutex_unlock(&s->lock);
+    *link = c;
+}
+
+static void connection_closed(HttpServer *s, void **link)
+{
+    HttpConnection *c = *link;
+
+    if (!c)
+        return;
+    pthread_mutex_lock(&s->lock);
+    list_remove(&c->node);
+    pthread_mutex_unlock(&s->lock);
+    free(c);
+    *link = NULL;
+}
+
+void http_connection_on_notify(void *server, struct MHD_Connection *connection, void **link,
+                               enum MHD_ConnectionNotificationCode code)
+{
+    if (code == MHD_CONNECTION_NOTIFY_STARTED)
+        connection_started(server, connection, link);
+    else
+        connection_closed(server, link);
+}
+
+void http_connection_wait(HttpConnection *c, int64_t ms)
+{
+    atomic_store_explicit(&c->deadline_ms, ms ? http_now_ms() + ms : 0, memory_order_relaxed);
+}
+
+void http_connection_extend(HttpConnection *c, size_t bytes)
+{
+    atomic_fetch_add_explicit(&c->deadline_ms, (int64_t)bytes / HTTP_BYTES_PER_MS,
+                              memory_order_relaxed);
+}
+
+void http_server_sweep(HttpServer *s)
+{
+    int64_t now = http_now_ms();
+
+    pthread_mutex_lock(&s->lock);
+    /* Under the lock a connection in the list cannot be closed, so the descriptor is its own. */
+    list_foreach (node, &s->connections) {
+        HttpConnection *c = LIST_ENTRY(node, HttpConnection, node);
+        int64_t deadline = atomic_load_explicit(&c->deadline_ms, memory_order_relaxed);
+        if (deadline && deadline <= now)
+            (void)shutdown(c->fd, SHUT_RDWR);
+    }
+    pthread_mutex_unlock(&s->lock);
+}
