@@ -68,8 +68,8 @@ typedef struct KubeResource {
     const char *kind;
 } KubeResource;
 /* "/apis/GROUP/VERSION/namespaces/NS/PLURAL/NAME/SUBRESOURCE"; ns, name, subresource may be NULL.
- * Parts are checked to be path-safe: a bad one asserts (callers validate names first). Appends to
- * out. */
+ * Parts are percent-encoded; an empty one, "." and ".." end the process (callers validate names
+ * first). Appends to out. */
 void kube_path(Buf *out, const KubeResource *r, const char *ns, const char *name,
                const char *subresource);
 char *kube_path_dup(const KubeResource *r, const char *ns, const char *name,
