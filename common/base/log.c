@@ -211,7 +211,7 @@ static void line_put_field(Line *l, const LogField *f)
     if (str && (json || !is_plain(str)))
         line_put_quoted(l, str);
     else
-        line_put_str(l, str ? str : num);
+        line_put_escaped(l, str ? str : num);
 }
 
 static void line_begin(Line *l, LogLevel level, const char *message)
