@@ -32,6 +32,7 @@ typedef struct ReflectorOptions {
     const char *field_selector; /* or NULL */
     bool metadata_only;         /* PartialObjectMetadata */
     unsigned page_size;         /* default 500 */
+    int64_t watch_idle_ms;      /* default 90,000; above the interval of bookmarks */
     ReflectorHandlers handlers;
     void *userdata;
 } ReflectorOptions;
