@@ -30,8 +30,11 @@ needs_kubectl = pytest.mark.skipif(not shutil.which("kubectl"), reason="no kubec
 needs_go = pytest.mark.skipif(not shutil.which("go"), reason="no go here")
 
 
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
 def read(path):
-    return yaml.safe_load(path.read_text(encoding="utf-8"))
+    return yaml.load(path.read_text(encoding="utf-8"), LOADER)
 
 
 CRD = {kind: read(CRDS / name) for kind, name in NAMES.items()}
@@ -308,7 +311,7 @@ def build(folder):
     run = subprocess.run(["kubectl", "kustomize", str(folder)], capture_output=True, text=True,
                          timeout=60, check=False)
     assert run.returncode == 0, run.stderr
-    return [doc for doc in yaml.safe_load_all(run.stdout) if doc]
+    return [doc for doc in yaml.load_all(run.stdout, LOADER) if doc]
 
 
 def of_kind(objects, kind):
