@@ -2,7 +2,8 @@
 /*
  * Metrics registry with Prometheus text exposition 0.0.4. Metrics are rows of a static table;
  * updating is lock-free and thread-safe. A metric has at most two labels; at most
- * METRIC_SERIES_MAX label sets per metric, further ones are counted under "other".
+ * METRIC_SERIES_MAX label sets per metric, further ones are counted under "other". Label values are
+ * cut at 128 bytes.
  */
 #pragma once
 

@@ -2,7 +2,8 @@
 /*
  * The observation port of a daemon: GET /healthz (200 "ok" while the main loop turns; 500 when it
  * has not for stall_ms), GET /readyz (200, or 503 with one line per reason), GET /metrics. Answers
- * on server threads without waiting for the main loop.
+ * on server threads without waiting for the main loop. Not ready ("starting") until
+ * obs_server_set_ready says so.
  */
 #pragma once
 
