@@ -18,7 +18,7 @@ from kubernetes import client, config
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
-NOW = "2026-01-31T12:00:00Z"
+NOW = "2020-01-31T12:00:00Z"
 LATER = "2096-01-31T12:00:00Z"
 
 GROUPS = {"Sandbox": "agents.x-k8s.io"}
@@ -422,7 +422,7 @@ def test_owner_and_template_of_a_sandbox(api):
 
 
 def test_columns_of_claims(api):
-    annotations = {"k8s-agent-sandbox-mcp/owner": "somebody",
+    annotations = {"k8s-agent-sandbox-mcp/owner": "0a1b", "k8s-agent-sandbox-mcp/created-by": "alice",
                    "k8s-agent-sandbox-mcp/last-activity": NOW,
                    "k8s-agent-sandbox-mcp/idle-timeout-seconds": "600"}
     spec = {"warmPoolRef": {"name": "none"},
@@ -432,13 +432,14 @@ def test_columns_of_claims(api):
     status = {"status": {"conditions": [READY], "sandbox": {"name": "s-1", "podIPs": ["10.0.0.7"]}}}
     table = api.patch("SandboxClaim", name, status, "status", accept=TABLE)
     shown = row(table)
-    assert list(shown) == ["Name", "Ready", "Sandbox", "Reason", "Pool", "Expires", "Last-Active", "Age"]
-    assert (shown["Ready"], shown["Sandbox"], shown["Pool"]) == ("True", "s-1", "none")
-    assert shown["Expires"] == LATER
+    assert list(shown) == ["Name", "Ready", "Sandbox", "Reason", "Expires", "Last-Active", "Created-By", "Age"]
+    assert (shown["Ready"], shown["Sandbox"], shown["Reason"]) == ("True", "s-1", "DependenciesReady")
+    assert (shown["Expires"], shown["Created-By"]) == (LATER, "alice")
     # A date is shown as its age: digits and a unit, and neither <invalid> nor <unknown>.
     assert shown["Last-Active"][0].isdigit()
     wide = row(table, wide=True)
-    assert (wide["Owner"], wide["Idle-Timeout"], wide["At-End"]) == ("somebody", "600", "Delete")
+    assert (wide["Pool"], wide["Owner"]) == ("none", "0a1b")
+    assert (wide["Idle-Timeout"], wide["At-End"]) == ("600", "Delete")
     api.request("DELETE", api.path("SandboxClaim", name))
 
 
