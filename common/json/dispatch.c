@@ -43,18 +43,27 @@ static int refuse(const JsonField *f, const JsonValue *v, Error **error, const c
     return error_set(error, ERROR_INVALID, "%s must be %s, not %s", f->name, allowed, given);
 }
 
+static int check_length(const JsonField *f, size_t len, Error **error)
+{
+    if (len <= max_bytes(f) && (int64_t)len >= f->min)
+        return 0;
+    return error_set(error, ERROR_INVALID,
+                     "%s must be a string of %" PRId64 " to %zu bytes, not of %zu", f->name, f->min,
+                     max_bytes(f), len);
+}
+
 /* A copy of a string value after the checks that each string has to pass. */
 static int copy_string(const JsonField *f, const JsonValue *v, char **ret, Error **error)
 {
     const char *s = json_value_str(v);
     size_t len = json_str_len(v);
+    int r;
 
     if (!s)
         return refuse(f, v, error, "a string");
-    if (len > max_bytes(f) || (int64_t)len < f->min)
-        return error_set(error, ERROR_INVALID,
-                         "%s must be a string of %" PRId64 " to %zu bytes, not of %zu", f->name,
-                         f->min, max_bytes(f), len);
+    r = check_length(f, len, error);
+    if (r < 0)
+        return r;
     if (memchr(s, '\0', len))
         return error_set(error, ERROR_INVALID, "%s must be a string without NUL", f->name);
     *ret = xstrndup(s, len);
@@ -164,23 +173,33 @@ static bool is_scalar(const JsonValue *v)
     return type == JSON_BOOL || type == JSON_INT || type == JSON_DOUBLE;
 }
 
+static int copy_scalar_text(const JsonField *f, const JsonValue *v, char **ret, Error **error)
+{
+    _cleanup_buf_ Buf text = BUF_INIT(JSON_FIELD_STRING_BYTES);
+    int r;
+
+    (void)json_print(v, &text);
+    r = buf_check(&text, f->name, error);
+    if (r == 0)
+        r = check_length(f, text.len, error);
+    if (r == 0)
+        *ret = buf_take(&text, NULL);
+    return r;
+}
+
 static int map_add(const JsonField *f, const JsonMember *m, JsonStringMap *map, Error **error)
 {
     size_t key_len = strlen(m->key);
     char *value = NULL;
-    int r = 0;
+    int r;
 
     if (key_len == 0 || key_len > JSON_FIELD_MAP_KEY_BYTES)
         return error_set(error, ERROR_INVALID, "%s must have keys of 1 to %d bytes, not of %zu",
                          f->name, JSON_FIELD_MAP_KEY_BYTES, key_len);
-    if ((f->flags & JSON_FIELD_LAX) && is_scalar(m->value)) {
-        Buf text = BUF_INIT(max_bytes(f));
-
-        (void)json_print(m->value, &text);
-        value = buf_take(&text, NULL);
-    } else {
+    if ((f->flags & JSON_FIELD_LAX) && is_scalar(m->value))
+        r = copy_scalar_text(f, m->value, &value, error);
+    else
         r = copy_string(f, m->value, &value, error);
-    }
     if (r < 0)
         return error_wrap(error, r, "key \"%.64s\"", m->key);
     map->keys[map->len] = xstrdup(m->key);
