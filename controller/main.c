@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/base/log.h"
+#include "controller/config.h"
+#include "controller/manager.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+/* Tokens are in this process's memory: no core files, no ptrace by the same user. */
+static void keep_memory_private(void)
+{
+    const struct rlimit none = {0, 0};
+    (void)setrlimit(RLIMIT_CORE, &none);
+    (void)prctl(PR_SET_DUMPABLE, 0);
+    (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+}
+
+static int fail(const char *what, const Error *error)
+{
+    log_error(what, LOGF_STR("error", error_message(error)),
+              LOGF_STR("hint", error && error->hint ? error->hint : ""));
+    return EXIT_FAILURE;
+}
+
+int main(int argc, char **argv)
+{
+    _cleanup_(config_done) Config config = {0};
+    _cleanup_error_ Error *error = NULL;
+    int r = config_load(argc, argv, &config, &error);
+    if (r > 0)
+        return EXIT_SUCCESS;
+    if (r < 0) {
+        (void)fprintf(stderr, "%s: %s\n", CONTROLLER_NAME, error_message(error));
+        return 2;
+    }
+    log_init("controller", config.level, config.format);
+    keep_memory_private();
+    log_info("starting", LOGF_STR("version", SANDBOX_VERSION),
+             LOGF_STR("namespaces", config.namespaces ? config.namespaces : "all"));
+    if (config.ignored)
+        log_warn("flags without effect here", LOGF_STR("flags", config.ignored));
+
+    _cleanup_(manager_freep) Manager *manager = NULL;
+    r = manager_new(&config, &manager, &error);
+    if (r < 0)
+        return fail("cannot start", error);
+    return manager_run(manager);
+}

@@ -1,0 +1,162 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Runs every test; installs what is missing first.
+set -euo pipefail
+
+usage() {
+    cat <<'TEXT'
+usage: tests/run.sh [--fast | --long] [--keep-node]
+
+  (nothing)    unit, simulation, wire, fuzz corpus and lint under ASan+UBSan, the first three under
+               TSan too, a clang build, then e2e on a one-node Kubernetes of its own
+  --fast       unit, simulation, wire, corpus and lint of the preset dev: under a minute after the build
+  --long       everything, with the soak and storm tests at their full length
+  --keep-node  leave the one-node cluster running (it is also left when it ran before)
+
+Ends with `N passed, N failed, N skipped`; exit status 0 only when all pass. Logs and JUnit files:
+build/results.
+TEXT
+}
+
+mode=full keep=no
+while [ $# -gt 0 ]; do
+    case $1 in
+    --fast) mode=fast ;;
+    --long) mode=long ;;
+    --keep-node) keep=yes ;;
+    -h | --help) usage; exit 0 ;;
+    *) usage >&2; exit 2 ;;
+    esac
+    shift
+done
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+cd "$root"
+# shellcheck source=e2e/lib/common.sh
+. e2e/lib/common.sh
+# shellcheck source=e2e/lib/packages.sh
+. e2e/lib/packages.sh
+
+results=$root/build/results
+mkdir -p "$results"
+rm -f "$results"/*.xml
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/k8s-agent-sandbox
+jobs=$(nproc)
+failed_stages=()
+expected=()
+
+# stage NAME LOG-NAME COMMAND… : runs it with its output in a log, shows the end of the log on failure.
+stage() {
+    local name=$1 log=$results/$2.log started=$SECONDS
+    shift 2
+    printf '== %s\n' "$name"
+    if "$@" >"$log" 2>&1; then
+        printf '   ok, %d s: %s\n' $((SECONDS - started)) "$(closing_line "$log")"
+    else
+        printf '   FAILED, %d s; the end of %s:\n' $((SECONDS - started)) "$log"
+        tail -n 60 "$log" | sed 's/^/   | /'
+        failed_stages+=("$name")
+        return 1
+    fi
+}
+
+closing_line() { grep -E 'tests passed|passed.* in |[0-9]+ passed' "$1" | tail -n 1 || true; }
+
+prepare_python() {
+    local stamp
+    stamp=$(sha256sum tests/requirements.txt | cut -c1-16)
+    venv=$cache/venv-$stamp
+    if [ ! -x "$venv/bin/pytest" ]; then
+        rm -rf "$venv"
+        python3 -m venv "$venv"
+        "$venv/bin/pip" install --quiet --disable-pip-version-check -r tests/requirements.txt
+    fi
+}
+
+build_preset() {
+    local preset=$1
+    shift
+    cmake --preset "$preset" "$@"
+    cmake --build "build/$preset" -j "$jobs"
+}
+
+run_ctest() { # PRESET LABEL-ARGUMENTS…
+    local preset=$1 junit=$results/ctest-$1.xml
+    shift
+    ctest --test-dir "build/$preset" --output-on-failure -j "$jobs" --output-junit "$junit" "$@"
+}
+
+run_pytest() { # NAME PATH… : environment comes from the caller
+    local name=$1
+    shift
+    "$venv/bin/python" -m pytest -q -rs -p no:cacheprovider --junitxml="$results/pytest-$name.xml" "$@"
+}
+
+# The Python tests in tests/unit are of files that no preset changes (CRDs, manifests).
+wire() { BUILD_DIR=$root/build/$1 run_pytest "wire-$1" tests/wire tests/unit; }
+
+run_checks() { # a sanitizer preset: build, ctest, wire
+    local preset=$1 labels=()
+    expected+=("$results/ctest-$preset.xml" "$results/pytest-wire-$preset.xml")
+    [ "$mode" != fast ] || labels=(-LE slow)
+    [ "$preset" != tsan ] || labels=(-L "fast|slow" -LE lint)
+    stage "build ($preset)" "build-$preset" build_preset "$preset" || return 0
+    stage "unit, simulation, corpus ($preset)" "ctest-$preset" run_ctest "$preset" "${labels[@]}" || true
+    stage "wire ($preset)" "wire-$preset" wire "$preset" || true
+}
+
+clang_build() {
+    cmake -S . -B build/clang -G Ninja -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=Release -DSANDBOX_WERROR=ON
+    cmake --build build/clang -j "$jobs"
+}
+
+e2e() {
+    KUBECONFIG=$(e2e/node/node.sh kubeconfig)
+    export KUBECONFIG
+    BUILD_DIR=$root/build/release run_pytest e2e e2e
+}
+
+finish() {
+    if [ "${started_node:-no}" = yes ] && [ "$keep" = no ]; then
+        e2e/node/node.sh down >"$results/node-down.log" 2>&1 || failed_stages+=("node down")
+    fi
+}
+
+export SANDBOX_TESTS_MODE=$mode
+export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:abort_on_error=0:strict_string_checks=1}
+export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
+export TSAN_OPTIONS=${TSAN_OPTIONS:-suppressions=$root/tests/tsan.supp:second_deadlock_stack=1}
+
+apt_need_everything() { apt_need_build && apt_need_tests; }
+stage "packages" packages apt_need_everything || { echo "0 passed, 1 failed, 0 skipped"; exit 1; }
+stage "python packages" python prepare_python || { echo "0 passed, 1 failed, 0 skipped"; exit 1; }
+venv=$cache/venv-$(sha256sum tests/requirements.txt | cut -c1-16)
+
+run_checks dev
+if [ "$mode" != fast ]; then
+    run_checks tsan
+    stage "clang build without warnings" clang clang_build || true
+    stage "build (release)" build-release build_preset release || true
+    expected+=("$results/pytest-e2e.xml")
+    trap finish EXIT
+    if e2e/node/node.sh status >/dev/null 2>&1; then
+        echo "== one-node Kubernetes: running already"
+    else
+        stage "one-node Kubernetes" node-up e2e/node/node.sh up && started_node=yes
+    fi
+    stage "images" images e2e/images/build.sh all --out "$cache/images" || true
+    stage "e2e" e2e e2e || true
+    finish
+    trap - EXIT
+    for log in "$results"/wire-dev.log "$results"/e2e.log; do
+        [ ! -f "$log" ] || closing_line "$log"
+    done
+fi
+
+rc=0
+python3 tests/summary.py "${expected[@]}" || rc=1
+if [ ${#failed_stages[@]} -gt 0 ]; then
+    printf 'failed stages: %s\n' "$(IFS=,; echo "${failed_stages[*]}")" >&2
+    rc=1
+fi
+exit $rc

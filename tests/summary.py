@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Adds up JUnit files: names what failed or was skipped and why, ends with one plain line.
+
+usage: summary.py FILE.xml…   Exit status 0 only when something ran and nothing failed.
+"""
+import sys
+import xml.etree.ElementTree as ET
+
+
+def outcome(case):
+    """Returns (outcome, text) of a testcase element of ctest's or pytest's JUnit output."""
+    for tag, name in (("failure", "failed"), ("error", "failed"), ("skipped", "skipped")):
+        found = case.find(tag)
+        if found is not None:
+            return name, (found.get("message") or found.text or "").strip().splitlines()[:1]
+    if case.get("status") in ("fail", "disabled", "notrun"):
+        return ("failed" if case.get("status") == "fail" else "skipped"), [case.get("status")]
+    return "passed", []
+
+
+def main(paths):
+    count = {"passed": 0, "failed": 0, "skipped": 0}
+    for path in paths:
+        try:
+            root = ET.parse(path).getroot()
+        except (OSError, ET.ParseError) as error:
+            print(f"FAILED {path}: no result: {error}")
+            count["failed"] += 1
+            continue
+        suite = path.rsplit("/", 1)[-1].removesuffix(".xml")
+        for case in root.iter("testcase"):
+            what, text = outcome(case)
+            count[what] += 1
+            if what != "passed":
+                print(f"{what.upper()} {suite}: {case.get('classname') or ''} {case.get('name')}: {' '.join(text)[:300]}")
+    print("{passed} passed, {failed} failed, {skipped} skipped".format(**count))
+    return 0 if count["passed"] and not count["failed"] else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
