@@ -9,11 +9,12 @@
 #   IMAGE_TAG    tag of the images
 #   IMAGE_HASH   text that changes when an image does: a change rolls the Deployments
 
+# shellcheck disable=SC2034 # for the scripts that source this
 install_images=(sandbox-controller sandbox-gateway sandbox-python)
 
 # Writes two small overlays, system and examples, below build/demo (kustomize wants relative paths).
 install_overlays() {
-    local root=$1 overlay=$1/build/demo/overlay name
+    local overlay=$1/build/demo/overlay name
     mkdir -p "$overlay/system" "$overlay/examples"
     images() {
         printf 'images:\n'
