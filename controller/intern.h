@@ -14,7 +14,7 @@
 typedef struct Interner Interner;
 
 Interner *interner_new(void) _warn_unused_;
-/* Every string must have been released; a leak asserts in debug builds. Returns NULL. */
+/* Every string must have been released; a leak ends the process. Returns NULL. */
 Interner *interner_free(Interner *in);
 
 /* A reference to the interned copy; NULL stays NULL. Release with intern_unref. */
@@ -44,10 +44,10 @@ typedef struct StrList {
 
 /* Copies n pairs (any order; of equal keys the last wins). NULL for n = 0. */
 StrMap *strmap_new(Interner *in, const StrPair *pairs, size_t n) _warn_unused_;
-StrMap *strmap_free(Interner *in, StrMap *m);
+StrMap *strmap_free(Interner *in, const StrMap *m);
 const char *strmap_get(const StrMap *m, const char *key); /* or NULL */
 bool strmap_eq(const StrMap *a, const StrMap *b);
 
 StrList *strlist_new(Interner *in, const char *const *items, size_t n) _warn_unused_;
-StrList *strlist_free(Interner *in, StrList *l);
+StrList *strlist_free(Interner *in, const StrList *l);
 bool strlist_eq(const StrList *a, const StrList *b);

@@ -77,7 +77,9 @@ typedef struct Obj {
     unsigned inflight; /* writes to this object whose answer is not there yet */
     ObjTrouble *trouble;
 
-    List by_owner; /* private to world.c */
+    /* private to world.c */
+    List by_owner;
+    unsigned list_epoch;
 } Obj;
 
 typedef enum ConditionStatus { CONDITION_FALSE, CONDITION_TRUE, CONDITION_UNKNOWN } ConditionStatus;
@@ -127,6 +129,7 @@ typedef struct Sandbox {
     List candidate;           /* private to world.c */
     List unowned;
     void *candidate_bucket;
+    uint64_t candidate_seq;
 } Sandbox;
 
 typedef enum ShutdownPolicy {
@@ -243,7 +246,7 @@ typedef struct Policy {
 Obj *obj_free(Interner *in, Obj *obj);
 void obj_trouble_clear(Obj *obj);
 
-/* Checked downcasts: NULL stays NULL, another kind asserts. */
+/* Checked downcasts: NULL stays NULL, another kind ends the process. */
 Sandbox *obj_sandbox(const Obj *o);
 Claim *obj_claim(const Obj *o);
 Pool *obj_pool(const Obj *o);

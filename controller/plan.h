@@ -31,8 +31,10 @@ typedef enum KeyKind {
     KEY_CLAIM,
     KEY_POOL,
     KEY_TEMPLATE,
-    KEY_ORPHAN_SANDBOX, /* is it an orphan? */
-    KEY_ORPHAN_POD,
+    /* Whose owner is gone? One key a namespace, the name is empty. */
+    KEY_ORPHANS_OF_CLAIMS,    /* Sandboxes that carry a claim-uid */
+    KEY_ORPHANS_OF_POOLS,     /* Sandboxes that were made for a pool */
+    KEY_ORPHANS_OF_SANDBOXES, /* Pods */
     KEY_KIND_MAX,
 } KeyKind;
 
@@ -53,8 +55,7 @@ typedef struct PlanConfig {
     int64_t pool_batch_max;           /* creations or deletions of a pool in one step */
     const char *const *label_domains; /* that additionalPodMetadata may use */
     size_t n_label_domains;
-    int64_t idle_max_ms;  /* ceiling of idle time-outs; 0 = none */
-    int64_t lease_max_ms; /* a running command holds a sandbox at most so far ahead */
+    int64_t idle_max_ms; /* ceiling of idle time-outs; 0 = none */
     bool collect_orphans;
     bool delete_unmarked; /* orphans that no controller made: delete, not just report */
 } PlanConfig;
@@ -64,6 +65,7 @@ typedef enum PlanVerb {
     PLAN_CREATE,
     PLAN_PATCH,        /* JSON merge patch */
     PLAN_PATCH_STATUS, /* the same on the subresource */
+    PLAN_PATCH_JSON,   /* JSON patch */
     PLAN_DELETE,       /* body: DeleteOptions */
     PLAN_VERB_MAX,
 } PlanVerb;
@@ -77,7 +79,6 @@ typedef struct PlanOp {
     char *body; /* complete JSON text */
     size_t body_len;
     const char *purpose; /* a word for logs and metrics: "transfer", "claim-status", … (literal) */
-    bool guarded;        /* a refusal is remembered as the key's trouble */
     bool foreground;     /* delete: the object stays until its dependants are gone */
     char *reserve_for;   /* transfer: UID of the claim that gets it */
 } PlanOp;

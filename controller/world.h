@@ -66,11 +66,10 @@ WorldIter world_all(const World *w, ObjKind kind);
 WorldIter world_children(const World *w, const char *owner_uid);
 WorldIter world_claims_of_pool(const World *w, const char *ns, const char *pool);
 WorldIter world_pools_of_template(const World *w, const char *ns, const char *template_name);
-/* Sandboxes without controller that carry this claim-uid label, or this pool name hash. */
-WorldIter world_unowned_by_claim(const World *w, const char *claim_uid);
-WorldIter world_unowned_by_pool(const World *w, const char *ns, const char *pool_hash);
-/* Pods without controller whose name is this Sandbox's (by tracking label hash). */
-WorldIter world_unowned_pods(const World *w, const char *ns, const char *name_hash);
+/* What nobody controls in a namespace: Sandboxes with a claim-uid label (by_claim), Sandboxes with
+ * a warm-pool label and no claim-uid, Pods with the tracking label. */
+WorldIter world_unowned_sandboxes(const World *w, const char *ns, bool by_claim);
+WorldIter world_unowned_pods(const World *w, const char *ns);
 
 /* Members of a pool that can be handed out now: owned by its UID, adoptable, Ready, not deleting,
  * with no write of ours under way and not reserved. The best one by node spread, then by time of
