@@ -21,7 +21,9 @@ typedef struct Heap {
     size_t cap;
 } Heap;
 
-void heap_done(Heap *h); /* forgets all timers, frees the heap's own memory */
+/* Forgets all timers (each must still exist: its mark is taken away) and frees the heap's own
+ * memory. */
+void heap_done(Heap *h);
 /* Adds the timer or moves it to the new deadline. */
 void heap_set(Heap *h, HeapTimer *t, int64_t due_ms);
 void heap_remove(Heap *h, HeapTimer *t); /* harmless where it is not in the heap */

@@ -6,8 +6,8 @@
 static void test_pops_in_order_of_deadlines(_unused_ void **state)
 {
     enum { TIMERS = 300 };
-    _cleanup_(heap_done) Heap h = {0};
     HeapTimer timers[TIMERS] = {0};
+    _cleanup_(heap_done) Heap h = {0};
     int64_t last = INT64_MIN;
     uint32_t random = 1;
 
@@ -29,8 +29,8 @@ static void test_pops_in_order_of_deadlines(_unused_ void **state)
 
 static void test_not_due_stays(_unused_ void **state)
 {
-    _cleanup_(heap_done) Heap h = {0};
     HeapTimer t = {0};
+    _cleanup_(heap_done) Heap h = {0};
 
     heap_set(&h, &t, 100);
     assert_null(heap_pop_due(&h, 99));
@@ -40,8 +40,8 @@ static void test_not_due_stays(_unused_ void **state)
 
 static void test_set_moves_a_timer_both_ways(_unused_ void **state)
 {
-    _cleanup_(heap_done) Heap h = {0};
     HeapTimer a = {0}, b = {0}, c = {0};
+    _cleanup_(heap_done) Heap h = {0};
 
     heap_set(&h, &a, 10);
     heap_set(&h, &b, 20);
@@ -60,8 +60,8 @@ static void test_set_moves_a_timer_both_ways(_unused_ void **state)
 static void test_agrees_with_a_model(_unused_ void **state)
 {
     enum { TIMERS = 64 };
-    _cleanup_(heap_done) Heap h = {0};
     HeapTimer timers[TIMERS] = {0};
+    _cleanup_(heap_done) Heap h = {0};
     uint32_t random = 99;
 
     for (int step = 0; step < 20000; step++) {
