@@ -29,7 +29,9 @@ HOST_SYSCTLS=(
 host_lock() {
     mkdir -p "$(dirname "$NODE_LOCK")"
     exec 9>"$NODE_LOCK"
-    flock -n 9 || die "another node.sh is at work on this machine"
+    flock -n 9 && return
+    note "another node.sh is at work on this machine; waiting for it"
+    flock -w 1200 9 || die "another node.sh is still at work on this machine"
 }
 
 host_boot_id() {
@@ -149,13 +151,15 @@ host_set_sysctls() {
 
 # ---- cgroups
 
-# The hierarchies that are mounted: on version 2 the one, on version 1 (and in hybrid mode) all of version 1's.
+# All hierarchies that are mounted. In hybrid mode runc makes groups in the one of version 2 as well.
 host_cgroup_roots() {
-    if [[ -e /sys/fs/cgroup/cgroup.controllers ]]; then
-        echo /sys/fs/cgroup
-    else
-        awk '$3 == "cgroup" { print $2 }' /proc/mounts | sort -u
-    fi
+    awk '$3 == "cgroup" || $3 == "cgroup2" { print $2 }' /proc/mounts | sort -u
+}
+
+# Those the kubelet works with: on version 2 the one, on version 1 (and in hybrid mode) all of version 1's.
+host_cgroup_used_roots() {
+    awk -v kind="$([[ $(host_cgroup_version) == 2 ]] && echo cgroup2 || echo cgroup)" \
+        '$3 == kind { print $2 }' /proc/mounts | sort -u
 }
 
 host_cgroup_version() {
@@ -169,7 +173,7 @@ host_cgroup_daemons() {
         echo "/sys/fs/cgroup/$NODE_CGROUP/daemons"
         return
     fi
-    for root in /sys/fs/cgroup/pids /sys/fs/cgroup/systemd $(host_cgroup_roots); do
+    for root in /sys/fs/cgroup/pids /sys/fs/cgroup/systemd $(host_cgroup_used_roots); do
         if [[ -e $root/cgroup.procs ]]; then
             echo "$root/$NODE_CGROUP/daemons"
             return
@@ -180,7 +184,7 @@ host_cgroup_daemons() {
 
 host_make_cgroups() {
     local root
-    for root in $(host_cgroup_roots); do
+    for root in $(host_cgroup_used_roots); do
         mkdir -p "$root/$NODE_CGROUP"
         # A new cpuset of version 1 is empty, and nothing can be put into an empty one.
         if [[ -e $root/$NODE_CGROUP/cpuset.cpus && $(host_cgroup_version) == 1 ]]; then
@@ -318,6 +322,9 @@ host_remove_fixed_files() {
         [[ $(readlink "$file" 2>/dev/null) != "$NODE_DATA"/* ]] || rm -f "$file"
     done
     rm -f "/var/lib/cni/results/$NODE_CNI_NAME"-*
+    for folder in "$NODE_DATA"/containerd/root/io.containerd.grpc.v1.cri/sandboxes/*; do
+        rm -f "/var/lib/cni/results/cni-loopback-${folder##*/}-lo"
+    done
     for folder in "${HOST_FIXED_FOLDERS[@]}"; do
         grep -qxF "$folder" "$NODE_RUN/folders.before" 2>/dev/null && continue
         [[ ! -d $folder ]] || find "$folder" -depth \( -type d -o -type s -o -name kubelet_internal_checkpoint \) \
