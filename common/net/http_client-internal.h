@@ -70,6 +70,7 @@ struct HttpTransfer {
 
     int status;
     bool sent;
+    bool has_head;  /* the whole header block of the answer came */
     bool delivered; /* on_data got bytes of this transfer */
     bool too_large;
     Buf received;

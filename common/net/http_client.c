@@ -274,6 +274,8 @@ static void job_ended(LoopJob *job, CURLcode code)
     }
     _cleanup_error_ Error *error = NULL;
     try_stop(t);
+    if (code == CURLE_OK && !t->has_head) /* libcurl takes half a header block for an answer */
+        code = CURLE_RECV_ERROR;
     if (code != CURLE_OK)
         transfer_error(t, code, &error);
     try_ended(t, code, error);

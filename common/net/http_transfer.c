@@ -59,6 +59,18 @@ static size_t on_body(char *data, size_t size, size_t count, void *userdata)
     return r < 0 ? len + 1 : len; /* any other count is an error to libcurl */
 }
 
+/* An interim answer (1xx) has a header block as well. */
+static void head_ends(HttpTransfer *t)
+{
+    long status = 0;
+    curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
+    if (status < 200)
+        return;
+    t->has_head = true;
+    if (t->request.on_status)
+        t->request.on_status((int)status, t->request.userdata);
+}
+
 static size_t on_header(char *data, size_t size, size_t count, void *userdata)
 {
     HttpTransfer *t = userdata;
@@ -67,12 +79,8 @@ static size_t on_header(char *data, size_t size, size_t count, void *userdata)
     if (t->state == TRANSFER_DEAD)
         return 0;
     t->last_byte_ms = loop_now_ms(t->client->loop);
-    if (block_ends && t->request.on_status) {
-        long status = 0;
-        curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
-        if (status >= 200)
-            t->request.on_status((int)status, t->request.userdata);
-    }
+    if (block_ends)
+        head_ends(t);
     return len;
 }
 
@@ -223,7 +231,7 @@ static void forget_answer(HttpTransfer *t)
 {
     t->body_sent = 0;
     t->status = 0;
-    t->sent = t->too_large = false;
+    t->sent = t->too_large = t->has_head = false;
     buf_clear(&t->received);
     str_replace(&t->content_type, NULL);
     t->retry_after_ms = t->date_ms = 0;
