@@ -127,6 +127,7 @@ static void port_submit(uint64_t ticket, const PlanOp *op, void *userdata)
                                .subresource = "status",
                                .patch = KUBE_PATCH_MERGE,
                                .named = true},
+        [PLAN_PATCH_JSON] = {.verb = "patch", .patch = KUBE_PATCH_JSON, .named = true},
         [PLAN_DELETE] = {.verb = "delete", .named = true},
     };
     Request *q = request_new(userdata, REQUEST_OP, ticket);

@@ -128,6 +128,8 @@ static void make_reconciler(Manager *m)
     ReconcilerOptions options = {
         .plan = config_plan(m->config),
         .sweep_interval_ms = m->config->sweep_interval_ms,
+        .namespaces = (const char *const *)m->config->namespace_list,
+        .n_namespaces = m->config->n_namespaces,
     };
     crypto_random(&options.seed, sizeof(options.seed));
     api_gate_port(m->gate, &options.port);

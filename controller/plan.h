@@ -79,12 +79,14 @@ typedef struct PlanOp {
     char *body; /* complete JSON text */
     size_t body_len;
     const char *purpose; /* a word for logs and metrics: "transfer", "claim-status", … (literal) */
+    bool guarded;        /* a refusal is remembered as the key's trouble */
     bool foreground;     /* delete: the object stays until its dependants are gone */
     char *reserve_for;   /* transfer: UID of the claim that gets it */
 } PlanOp;
 
-/* Sent when the step's ops succeeded, or at once where there are none. */
+/* Sent when the op it belongs to succeeded, or all of the step's. */
 typedef struct PlanEvent {
+    size_t op; /* number of that op, counted from 1; 0: all of them */
     ObjKind kind;
     char *ns, *name, *uid;
     uint64_t rv;

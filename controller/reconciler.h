@@ -57,9 +57,11 @@ typedef struct ApiPort {
 typedef struct ReconcilerOptions {
     ApiPort port;
     PlanConfig plan;
-    unsigned max_inflight;     /* requests at a time; 0 = 16,384 */
-    int64_t sweep_interval_ms; /* slow check for orphans; 0 = 10 min */
-    uint64_t seed;             /* names of pool members, jitter */
+    unsigned max_inflight;         /* requests at a time; 0 = 16,384 */
+    int64_t sweep_interval_ms;     /* slow check for orphans; 0 = 10 min */
+    uint64_t seed;                 /* names of pool members, jitter */
+    const char *const *namespaces; /* that are watched, each by watches of its own; borrowed */
+    size_t n_namespaces;           /* 0: all, by one watch a kind */
 } ReconcilerOptions;
 
 Reconciler *reconciler_new(const ReconcilerOptions *options) _warn_unused_;
@@ -71,11 +73,12 @@ World *reconciler_world(Reconciler *r);
  * has every key planned again. */
 void reconciler_set_time(Reconciler *r, int64_t realtime_ms, int64_t monotonic_ms);
 
-/* Watches. list_end says the resourceVersion that the list was made at. */
-void reconciler_list_begin(Reconciler *r, ObjKind kind);
+/* Watches. ns is the one namespace that a watch covers, NULL where it covers all. list_end says the
+ * resourceVersion that the list was made at. */
+void reconciler_list_begin(Reconciler *r, ObjKind kind, const char *ns);
 void reconciler_upsert(Reconciler *r, ObjKind kind, const JsonValue *doc);
 void reconciler_removed(Reconciler *r, ObjKind kind, const JsonValue *doc);
-void reconciler_list_end(Reconciler *r, ObjKind kind, uint64_t list_rv);
+void reconciler_list_end(Reconciler *r, ObjKind kind, const char *ns, uint64_t list_rv);
 /* Whether the kind's watch is running; orphans are judged only while all are. */
 void reconciler_connected(Reconciler *r, ObjKind kind, bool connected);
 bool reconciler_synced(const Reconciler *r); /* every kind was listed */

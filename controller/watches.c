@@ -32,7 +32,7 @@ struct Watches {
 static void on_list_begin(void *userdata)
 {
     Watch *w = userdata;
-    reconciler_list_begin(w->owner->reconciler, w->kind);
+    reconciler_list_begin(w->owner->reconciler, w->kind, w->ns);
 }
 
 static void on_upsert(JsonValue *object, void *userdata)
@@ -56,7 +56,7 @@ static void on_list_end(void *userdata)
     if (str_to_u64(reflector_resource_version(w->reflector), &rv) < 0)
         log_error("a list came without a numeric resourceVersion",
                   LOGF_STR("resource", obj_resource(w->kind)->plural));
-    reconciler_list_end(w->owner->reconciler, w->kind, rv);
+    reconciler_list_end(w->owner->reconciler, w->kind, w->ns, rv);
     w->owner->changed(w->owner->userdata);
 }
 

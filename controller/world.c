@@ -223,12 +223,12 @@ void world_mark_gone(World *w, ObjKind kind, const char *ns, const char *name, c
     notify(w, o, NULL);
 }
 
-void world_relist_begin(World *w, ObjKind kind)
+unsigned world_relist_begin(World *w, ObjKind kind)
 {
-    w->list_epoch[kind]++;
+    return ++w->list_epoch[kind];
 }
 
-void world_relist_end(World *w, ObjKind kind, uint64_t list_rv)
+void world_relist_end(World *w, ObjKind kind, const char *ns, unsigned epoch, uint64_t list_rv)
 {
     ObjTable *t = &w->tables[kind];
     size_t n = 0;
@@ -236,7 +236,8 @@ void world_relist_end(World *w, ObjKind kind, uint64_t list_rv)
 
     for (size_t i = 0; i < t->cap; i++) {
         Obj *o = t->slots[i];
-        if (o && o->list_epoch != w->list_epoch[kind] && (o->rv <= list_rv || o->gone))
+        if (o && o->list_epoch < epoch && (o->rv <= list_rv || o->gone) &&
+            (!ns || str_eq(o->ns, ns)))
             vanished[n++] = o;
     }
     for (size_t i = 0; i < n; i++)

@@ -36,10 +36,11 @@ void world_remove(World *w, ObjKind kind, const char *ns, const char *name, cons
 /* A live answer proves that this UID (NULL: any object of the name) no longer exists. */
 void world_mark_gone(World *w, ObjKind kind, const char *ns, const char *name, const char *uid);
 
-/* A complete new list of one kind: begin, world_apply for each item, end with the
- * list's version; whatever was not mentioned and is not newer than the list goes. */
-void world_relist_begin(World *w, ObjKind kind);
-void world_relist_end(World *w, ObjKind kind, uint64_t list_rv);
+/* A complete new list of one kind, in one namespace or (ns NULL) all: begin, world_apply for each
+ * item, end with the number that begin gave and the list's version; whatever was not mentioned in
+ * between and is not newer than the list goes. */
+unsigned world_relist_begin(World *w, ObjKind kind);
+void world_relist_end(World *w, ObjKind kind, const char *ns, unsigned epoch, uint64_t list_rv);
 
 /* Look-ups by name. */
 Sandbox *world_sandbox(const World *w, const char *ns, const char *name);
