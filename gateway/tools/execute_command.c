@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/base/str.h"
+#include "gateway/tools/args.h"
+#include "gateway/tools/run.h"
+
+static const JsonField fields[] = {
+    TOOL_FIELD_CLAIM(CommandArgs),
+    TOOL_FIELD_NAMESPACE(CommandArgs, TOOL_NAMESPACE_HELP),
+    {.name = "command",
+     .type = JSON_FIELD_STRING,
+     .flags = JSON_FIELD_REQUIRED,
+     .offset = offsetof(CommandArgs, command),
+     .max = TOOL_COMMAND_MAX,
+     .help = "Shell command line"},
+    TOOL_FIELD_TIMEOUT(CommandArgs),
+};
+
+static const ToolOutput outputs[] = {
+    {"exit_code", "integer", NULL, false, "128 + signal when killed", NULL},
+    {"stdout", "string", NULL, false, NULL, "What it wrote to stdout, at most 64 KiB"},
+    {"stderr", "string", NULL, false, NULL, "What it wrote to stderr, at most 64 KiB"},
+    {"ended", "string",
+     "\"enum\":[\"exited\",\"signaled\",\"timed_out\",\"oom\",\"cancelled\",\"lost\"]", true, NULL,
+     "How it ended"},
+    {"duration_ms", "integer", NULL, true, NULL, "How long it ran"},
+    {"stdout_bytes", "integer", NULL, true, "Written in all", NULL},
+    {"stderr_bytes", "integer", NULL, true, "Written in all", NULL},
+    {"truncated", "boolean", NULL, true, "The middle of an output is missing", NULL},
+    {"invalid_utf8", "boolean", NULL, true, "Bytes were replaced by U+FFFD", NULL},
+    {"note", "string", NULL, true, "What to know about the end", NULL},
+};
+
+/* What a model should know where an end is not an ordinary exit. */
+static const char *const notes[COMMAND_END_MAX] = {
+    [COMMAND_TIMED_OUT] = "Killed at the timeout. For longer work raise timeout (at most 600), or "
+                          "start it in the background with nohup and poll.",
+    [COMMAND_OOM] = "The sandbox ran out of memory and the kernel killed a process.",
+    [COMMAND_LOST] = "The connection was lost before the end was seen: the command may have run "
+                     "to its end, or may still run. Check its effects before running it again.",
+};
+
+static void write_part(JsonWriter *w, const char *name, const OutputPart *part)
+{
+    jw_key(w, name);
+    jw_strn(w, part->data ? part->data : "", part->len);
+}
+
+static void write_result(Buf *out, const TransportResult *r)
+{
+    JsonWriter w = json_writer(out);
+
+    jw_object(&w);
+    jw_kv_int(&w, "exit_code", r->exit_code);
+    write_part(&w, "stdout", &r->out);
+    write_part(&w, "stderr", &r->err);
+    jw_kv_str(&w, "ended", command_end_to_string(r->ended));
+    jw_kv_int(&w, "duration_ms", r->duration_ms);
+    jw_kv_int(&w, "stdout_bytes", (int64_t)r->out.total_bytes);
+    jw_kv_int(&w, "stderr_bytes", (int64_t)r->err.total_bytes);
+    jw_kv_bool(&w, "truncated", r->out.truncated || r->err.truncated);
+    if (!str_is_utf8(r->out.data, r->out.len) || !str_is_utf8(r->err.data, r->err.len))
+        jw_kv_bool(&w, "invalid_utf8", true);
+    jw_kv_str_opt(&w, "note", notes[r->ended]);
+    jw_object_end(&w);
+}
+
+static void on_done(TransportResult *result, const Error *error, void *userdata)
+{
+    Call *c = userdata;
+    _cleanup_buf_ Buf out = BUF_INIT(CALL_REPLY_MAX);
+
+    run_job_ended(c);
+    if (error) {
+        call_fail(c, error);
+        return;
+    }
+    call_set_outcome(c, command_end_to_string(result->ended), result->exit_code);
+    write_result(&out, result);
+    call_succeed(c, &out);
+}
+
+static int start(Call *c, const TransportTarget *target, TransportJob **ret, Error **error)
+{
+    const CommandArgs *args = (const CommandArgs *)call_args(c);
+
+    return transport_command(call_services(c)->transport, target, args->command,
+                             args->base.timeout_s * 1000, on_done, c, ret, error);
+}
+
+static void run(Call *c)
+{
+    run_in_sandbox(c, start);
+}
+
+const Tool tool_execute_command = {
+    .name = "execute_command",
+    .title = "Run a command",
+    .description =
+        "Run a shell command (sh -c) in a sandbox and wait for its end. A non-zero exit_code is a "
+        "normal result. stdin is closed. At the timeout it is killed (exit_code 124). Of longer "
+        "output the first 48 and the last 16 KiB are kept.",
+    .hints = TOOL_DESTRUCTIVE | TOOL_OPEN_WORLD,
+    TOOL_FIELDS(fields),
+    .args_size = sizeof(CommandArgs),
+    TOOL_OUTPUTS(outputs),
+    .verb = "create",
+    .subresource = "exec",
+    .digest_offset = offsetof(CommandArgs, command),
+    .run = run,
+    .state_free = free,
+};

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the tools that work inside a sandbox share: finding it, saying clearly why it cannot be
+ * used, holding it while a command runs. Loop thread.
+ */
+#pragma once
+
+#include "gateway/call.h"
+
+#define TOOL_COMMAND_MAX (64 * 1024)
+
+/* Called with a sandbox that can be used; starts a job and sets *ret, or fails. */
+typedef int (*ToolStartFn)(Call *c, const TransportTarget *target, TransportJob **ret,
+                           Error **error);
+/* Finds the sandbox of the call, notes its use, and starts the job; answers the call itself where
+ * that does not work out. The tool's done function gets the call as userdata and begins with
+ * run_job_ended(). */
+void run_in_sandbox(Call *c, ToolStartFn start);
+/* The job is over: the call no longer cancels it, and the sandbox's use is noted again. */
+void run_job_ended(Call *c);
+
+/* Why a sandbox cannot be used, with what to do about it. */
+int run_unusable(const SandboxView *view, const ToolArgs *args, Error **error);
