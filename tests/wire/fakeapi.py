@@ -23,6 +23,7 @@ import struct
 import subprocess
 import threading
 import time
+import uuid
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from fakestore import ApiError, Store, dumps, matches_fields, matches_labels
@@ -330,7 +331,7 @@ class FakeApi:
         key, cert = (os.path.join(self._tls_dir, n) for n in ("server.key", "server.crt"))
         subprocess.run(
             ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1",
-             "-nodes", "-keyout", key, "-out", cert, "-days", "2", "-subj", "/CN=fakeapi",
+             "-nodes", "-keyout", key, "-out", cert, "-days", "2", "-subj", f"/CN={uuid.uuid4()}",
              "-addext", "subjectAltName=IP:127.0.0.1,DNS:fakeapi.test"],
             check=True, capture_output=True)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

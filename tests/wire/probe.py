@@ -12,14 +12,14 @@ BUILD_DIR = os.environ.get("BUILD_DIR", os.path.join(os.path.dirname(__file__), 
 
 
 class Probe:
-    def __init__(self, *flags, kubeconfig=None, env=None):
+    def __init__(self, *flags, kubeconfig=None, env=None, wrap=()):
         self.lines = []
         self._changed = threading.Condition()
         self._next_id = 0
         self._stderr = tempfile.TemporaryFile()
         where = [f"--kubeconfig={kubeconfig}"] if kubeconfig else []
         self._process = subprocess.Popen(
-            [os.path.join(BUILD_DIR, "bin/kube_probe"), *where, *flags],
+            [*wrap, os.path.join(BUILD_DIR, "bin/kube_probe"), *where, *flags],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._stderr,
             env=os.environ | (env or {}))
         threading.Thread(target=self._read, daemon=True).start()
