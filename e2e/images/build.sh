@@ -24,6 +24,7 @@ source "$IMAGES_DIR/../lib/image.sh"
 
 CACHE=$(kas_cache)/images
 BUILDAH_ROOT=$CACHE/buildah
+MACHINE_TRUST=/etc/ssl/certs/ca-certificates.crt
 
 usage() {
     sed -n '4,16s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
@@ -74,17 +75,25 @@ debian_root() {
 
 # ---- images of the programs
 
-buildah_driver() {
-    buildah --root "$BUILDAH_ROOT/vfs" --runroot "$BUILDAH_ROOT/run" --storage-driver vfs "$@"
+# Where overlay mounts do not work buildah copies whole images instead: the same result, slower.
+buildah_prepare() {
+    apt_need buildah
+    mkdir -p "$BUILDAH_ROOT"
+    DRIVER=vfs
+    ! image_overlay_works "$BUILDAH_ROOT" || DRIVER=overlay
+}
+
+buildah_here() {
+    buildah --root "$BUILDAH_ROOT/$DRIVER" --runroot "$BUILDAH_ROOT/run" --storage-driver "$DRIVER" "$@"
 }
 
 # Sets BASE to a local image of Debian that has the packages of the build.
 base_image() {
     local packages tar
-    packages=$(paste -sd, "$ROOT/manifests/build-packages.txt")
+    packages=$(paste -sd, "$ROOT/manifests/build-packages.txt"),ccache
     BASE_KEY=$(echo "$packages $(debian_suite) $(image_arch)" | hash_of)
     BASE=localhost/k8s-agent-sandbox-build:$BASE_KEY
-    ! buildah_driver inspect --type image "$BASE" >/dev/null 2>&1 || return 0
+    ! buildah_here inspect --type image "$BASE" >/dev/null 2>&1 || return 0
     tar=$CACHE/base-$BASE_KEY.tar
     apt_need mmdebstrap
     [[ -e $tar ]] || run "Making a Debian base to build in (once)" debian_root "$tar" "$packages"
@@ -94,20 +103,21 @@ base_image() {
 
 base_import() {
     image_archive "$1" "$BASE" '{"Cmd":["/bin/sh"]}' "$1.image" &&
-        buildah_driver pull "docker-archive:$1.image" &&
+        buildah_here pull "docker-archive:$1.image" &&
         rm -f "$1.image"
 }
 
 program_image() {
-    local name=$1 out=$2 objects=$CACHE/objects-$BASE_KEY
-    mkdir -p "$objects"
-    buildah_driver bud --isolation chroot --layers=false --pull-never --build-arg "BASE=$BASE" \
-        --volume "$objects:/build" --timestamp "$IMAGE_EPOCH" \
+    local name=$1 out=$2
+    mkdir -p "$CACHE/ccache"
+    buildah_here bud --isolation chroot --layers=false --pull-never --build-arg "BASE=$BASE" \
+        --volume "$CACHE/ccache:/ccache" --timestamp "$IMAGE_EPOCH" \
         --file "$ROOT/manifests/Containerfile" --target "$name" --tag "k8s-agent-sandbox/$name:dev" "$ROOT" &&
         rm -f "$out.part" &&
-        buildah_driver push --quiet "k8s-agent-sandbox/$name:dev" \
+        buildah_here push --quiet "k8s-agent-sandbox/$name:dev" \
             "docker-archive:$out.part:k8s-agent-sandbox/$name:dev" &&
-        mv "$out.part" "$out"
+        mv "$out.part" "$out" &&
+        buildah_here rmi --prune
 }
 
 key_program() {
@@ -122,8 +132,7 @@ key_sandbox_controller() { key_program; }
 key_sandbox_gateway() { key_program; }
 
 build_program() {
-    apt_need buildah
-    mkdir -p "$BUILDAH_ROOT"
+    buildah_prepare
     base_image
     run "Building the image $1" program_image "$1" "$2"
 }
@@ -134,15 +143,17 @@ build_sandbox_gateway() { build_program sandbox-gateway "$1"; }
 # ---- images to run in sandboxes
 
 key_sandbox_python() {
-    { declare -f python_image debian_root image_archive && debian_suite; } | hash_of
+    { declare -f python_image debian_root image_archive && debian_suite && cat "$MACHINE_TRUST" 2>/dev/null; } | hash_of
 }
 
 # Python as an image of its kind has it: `python` is there, pip may install for the user, and the user who
-# owns /workspace is not root.
+# owns /workspace is not root. It trusts the authorities that this machine trusts: behind a company's proxy
+# pip works in a sandbox where it works outside.
 python_image() {
-    local out=$1 work
+    local out=$1 work trust=()
     work=$(mktemp -d "$CACHE/python.XXXXXX") || return 1
-    debian_root "$work/root.tar" python3,python3-pip,python-is-python3,ca-certificates \
+    [[ ! -r $MACHINE_TRUST ]] || trust+=(--customize-hook="copy-in $MACHINE_TRUST /etc/ssl/certs")
+    debian_root "$work/root.tar" python3,python3-pip,python-is-python3,ca-certificates "${trust[@]}" \
         --customize-hook='rm -f "$1"/usr/lib/python3*/EXTERNALLY-MANAGED' \
         --customize-hook='chroot "$1" useradd --uid 1000 --home-dir /workspace --create-home --shell /bin/bash sandbox' &&
         image_archive "$work/root.tar" k8s-agent-sandbox/sandbox-python:dev \

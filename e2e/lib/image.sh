@@ -16,6 +16,21 @@ image_arch() {
     esac
 }
 
+# Do overlay mounts work below folder $1? They do not stack on themselves: not in a container whose root is
+# an overlay.
+image_overlay_works() {
+    local try=$1/overlay-try status=0
+    mkdir -p "$try"/{lower,upper,work,merged}
+    if mount -t overlay overlay -o "lowerdir=$try/lower,upperdir=$try/upper,workdir=$try/work" "$try/merged" \
+        2>/dev/null; then
+        umount "$try/merged"
+    else
+        status=1
+    fi
+    rm -rf "$try"
+    return "$status"
+}
+
 # image_archive LAYER_TAR NAME CONFIG_JSON OUT: an archive of one layer. CONFIG_JSON is the image's "config"
 # (Cmd, Env, User, ...). OUT appears whole or not at all.
 image_archive() {

@@ -103,25 +103,12 @@ config_write_kubeconfigs() {
     config_kubeconfig "$NODE_ETC/proxy.kubeconfig" proxy
 }
 
-# overlayfs does not stack on itself: in a container whose root is an overlay, layers are copied instead.
-config_snapshotter() {
-    local try=$NODE_DATA/containerd/overlay-try
-    mkdir -p "$try"/{lower,upper,work,merged}
-    if mount -t overlay overlay -o "lowerdir=$try/lower,upperdir=$try/upper,workdir=$try/work" "$try/merged" \
-        2>/dev/null; then
-        umount "$try/merged"
-        echo overlayfs
-    else
-        echo native
-    fi
-    rm -rf "$try"
-}
-
 config_write_containerd() {
-    local snapshotter
-    snapshotter=$(config_snapshotter)
-    [[ $snapshotter == overlayfs ]] ||
+    local snapshotter=overlayfs
+    if ! image_overlay_works "$NODE_DATA/containerd"; then
+        snapshotter=native
         warn "no overlay mounts below $NODE_DATA: containerd copies image layers (slower, more disk)"
+    fi
     cat >"$NODE_ETC/containerd.toml" <<TOML
 version = 2
 root = "$NODE_DATA/containerd/root"
