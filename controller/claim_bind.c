@@ -236,6 +236,7 @@ static int transfer_or_wait(ClaimPass *p, const Sandbox *s, Error **error)
 {
     if (!is_busy(p, s))
         return claim_add_transfer(p, s, error);
+    p->plan->memo.keep_attempt = true;
     plan_wake_at(p->plan, p->in->now_ms + BUSY_RECHECK_MS);
     return 0;
 }

@@ -132,6 +132,7 @@ typedef struct PlanInput {
 /* What the memo is to become (model.h); applied by the executor when it takes the plan. */
 typedef struct PlanMemo {
     bool wait_for_member;  /* claim */
+    bool keep_attempt;     /* claim: its transfer of unknown outcome is still wanted */
     int64_t status_due_ms; /* Sandbox, Pool: TIME_NONE clears */
 } PlanMemo;
 

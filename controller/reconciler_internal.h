@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inside of the reconciler. Private to reconciler*.c. */
+#pragma once
+
+#include "common/base/hashmap.h"
+#include "common/kube/workqueue.h"
+#include "controller/reconciler.h"
+
+/* One pass over a key: its plan and what is still unanswered of it. */
+typedef struct Flight {
+    Reconciler *r;
+    char *key;
+    KeyKind kind;
+    char *ns, *name;
+    Plan plan;
+    PlanLive live;
+    bool *op_ok; /* per op: it succeeded */
+    size_t outstanding;
+    unsigned rounds; /* of live reads */
+    bool failed;     /* back off */
+    bool conflict;   /* somebody else was faster: plan again at once */
+    int64_t retry_after_ms;
+} Flight;
+
+typedef enum RequestType {
+    REQUEST_OP,
+    REQUEST_REFRESH,  /* read what an op's outcome left in doubt */
+    REQUEST_NEED_GET, /* the plan's live read */
+    REQUEST_NEED_LIST,
+} RequestType;
+
+typedef struct Request {
+    Flight *flight;
+    RequestType type;
+    size_t op;           /* OP, REFRESH */
+    char *uid;           /* what the World had of that name when a read was sent; or NULL */
+    PlanLiveItem *items; /* NEED_LIST */
+    size_t n_items;
+} Request;
+
+/* One watch of one kind. */
+typedef struct Scope {
+    ObjKind kind;
+    const char *ns; /* NULL: all namespaces */
+    unsigned epoch; /* of the list under way */
+    bool listed;
+} Scope;
+
+/* How often in a row a key was written for. */
+typedef struct Streak {
+    unsigned passes, conflicts;
+} Streak;
+
+struct Reconciler {
+    ReconcilerOptions options;
+    World *world;
+    WorkQueue *queue;
+    Hashmap *requests; /* ticket → Request */
+    Hashmap *streaks;  /* key → Streak */
+    Hashmap *wake;     /* "ns/pool" whose waiting claims may get a member now */
+    char **released;   /* "ns/sandbox" whose reservation has lost its claim */
+    size_t n_released;
+    Scope *scopes;
+    size_t n_scopes;
+    bool connected[OBJ_KIND_MAX];
+    uint64_t random;
+    uint64_t next_ticket;
+    size_t inflight;
+    int64_t now_ms, mono_ms; /* wall clock, monotonic */
+    int64_t sweep_ms;        /* next one; TIME_NONE: when synced */
+    ReconcilerStats stats;
+};
+
+/* reconciler_dispatch.c: which keys a change concerns. */
+void reconciler_on_change(const Obj *before, const Obj *after, void *userdata);
+void reconciler_enqueue_kind(Reconciler *r, KeyKind kind, const char *ns, const char *name);
+/* Everything, as after a jump of the clock. */
+void reconciler_enqueue_all(Reconciler *r);
+/* Whatever may be an orphan. */
+void reconciler_sweep(Reconciler *r);
+void reconciler_wake_waiters(Reconciler *r);
+void reconciler_release_reservations(Reconciler *r);
+
+/* reconciler_flight.c */
+void reconciler_start(Reconciler *r, const char *key);
+void reconciler_flights_free(Reconciler *r);
+bool reconciler_all_connected(const Reconciler *r);
+double reconciler_jitter(Reconciler *r);
+/* Parses and takes over a document of the API server. */
+void reconciler_take(Reconciler *r, ObjKind kind, const JsonValue *doc);
