@@ -22,7 +22,6 @@
 #include <stdatomic.h>
 
 #define HTTP_PEER_MAX 64
-#define HTTP_BYTES_PER_MS 32 /* the slowest body or answer that is waited for */
 
 typedef struct HttpConnection {
     List node; /* in server->connections */
@@ -152,4 +151,6 @@ void http_stream_on_completed(HttpServerRequest *r); /* server thread */
 void http_connection_on_notify(void *server, struct MHD_Connection *connection, void **link,
                                enum MHD_ConnectionNotificationCode code);
 void http_connection_wait(HttpConnection *c, int64_t ms); /* a deadline from now; 0: none */
-void http_connection_extend(HttpConnection *c, size_t bytes);
+void http_connection_extend(HttpConnection *c, int64_t ms);
+/* The longest that so many bytes may take. */
+int64_t http_transfer_ms(const HttpServer *s, size_t bytes);

@@ -78,6 +78,7 @@ static HttpServerOptions options_with_defaults(const HttpServerOptions *given)
     o.max_bodies_bytes = o.max_bodies_bytes ? o.max_bodies_bytes : 256UL * 1024 * 1024;
     o.connection_memory_bytes = o.connection_memory_bytes ? o.connection_memory_bytes : 16 * 1024;
     o.receive_timeout_s = o.receive_timeout_s ? o.receive_timeout_s : 30;
+    o.slowest_bytes_per_s = o.slowest_bytes_per_s ? o.slowest_bytes_per_s : 64 * 1024;
     o.keepalive_timeout_s = o.keepalive_timeout_s ? o.keepalive_timeout_s : 120;
     return o;
 }

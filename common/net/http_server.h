@@ -51,9 +51,10 @@ typedef struct HttpServerOptions {
     size_t max_body_bytes;           /* default 64 KiB; larger: 413 */
     size_t max_bodies_bytes; /* sum over all requests under way, default 256 MiB; beyond: 429 */
     size_t connection_memory_bytes; /* default 16 KiB; header block beyond: 431 */
-    /* From a connection's first byte to the end of the request; a body gets a second more for each
-     * 32 KiB received, an answer the same for each 32 KiB of it. Default 30. */
-    unsigned receive_timeout_s;
+    /* For a connection's first request, and from each further one's request line on. A body adds
+     * the time that slowest_bytes_per_s takes for what came of it, an answer for all of it. */
+    unsigned receive_timeout_s;   /* default 30 */
+    size_t slowest_bytes_per_s;   /* default 64 KiB/s */
     unsigned keepalive_timeout_s; /* idle between two requests of a connection, default 120 */
     bool use_poll;                /* poll instead of epoll */
     /* Writes the body of an answer that the server makes itself (400, 404, 405, 413, 429, 500, 503,

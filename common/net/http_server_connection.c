@@ -53,10 +53,14 @@ void http_connection_wait(HttpConnection *c, int64_t ms)
     atomic_store_explicit(&c->deadline_ms, ms ? http_now_ms() + ms : 0, memory_order_relaxed);
 }
 
-void http_connection_extend(HttpConnection *c, size_t bytes)
+void http_connection_extend(HttpConnection *c, int64_t ms)
 {
-    atomic_fetch_add_explicit(&c->deadline_ms, (int64_t)bytes / HTTP_BYTES_PER_MS,
-                              memory_order_relaxed);
+    atomic_fetch_add_explicit(&c->deadline_ms, ms, memory_order_relaxed);
+}
+
+int64_t http_transfer_ms(const HttpServer *s, size_t bytes)
+{
+    return (int64_t)(bytes * 1000 / s->options.slowest_bytes_per_s);
 }
 
 void http_server_sweep(HttpServer *s)

@@ -89,7 +89,7 @@ enum MHD_Result http_reply_queue(HttpServerRequest *r)
         (void)MHD_add_response_header(r->response, "Connection", "close");
     if (!r->stream)
         http_connection_wait(r->link, (int64_t)s->options.receive_timeout_s * 1000 +
-                                          (int64_t)r->response_bytes / HTTP_BYTES_PER_MS);
+                                          http_transfer_ms(s, r->response_bytes));
     enum MHD_Result ret = MHD_queue_response(r->connection, (unsigned)r->status, r->response);
     MHD_destroy_response(TAKE_PTR(r->response));
     return ret;

@@ -240,7 +240,7 @@ static bool body_count(HttpServerRequest *r)
 
 static enum MHD_Result request_collect(HttpServerRequest *r, const char *data, size_t size)
 {
-    http_connection_extend(r->link, size);
+    http_connection_extend(r->link, http_transfer_ms(r->server, size));
     if (r->refused_status) {
         r->discarded_bytes += size;
         return r->discarded_bytes > discard_max(r->server) ? MHD_NO : MHD_YES;
