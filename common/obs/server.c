@@ -85,7 +85,7 @@ int obs_server_new(const char *listen, Metrics *metrics, int64_t stall_ms, ObsSe
         .max_connections = CONNECTIONS_MAX,
         .max_body_bytes = 1024,
         .connection_memory_bytes = 8 * 1024,
-        .receive_timeout_s = 10,
+        .receive_timeout_s = 5,
     };
 
     s->metrics = metrics;
