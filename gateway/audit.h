@@ -12,11 +12,12 @@ typedef struct AuditRecord {
     const Principal *principal;
     const char *peer;
     const Tool *tool;
-    const ToolArgs *args;
-    const char *pod;     /* or NULL */
-    const char *outcome; /* "ok", or the kind of the error */
-    const char *detail;  /* a word about the result, or NULL */
-    int64_t number;      /* what belongs to it: exit code, bytes, entries */
+    const ToolArgs *args; /* NULL: they were refused */
+    const char *claim;    /* where the arguments do not name it, or NULL */
+    const char *pod;      /* or NULL */
+    const char *outcome;  /* "ok", or the kind of the error */
+    const char *detail;   /* a word about the result, or NULL */
+    int64_t number;       /* what belongs to it: exit code, bytes, entries */
     int64_t duration_ms;
 } AuditRecord;
 

@@ -33,6 +33,7 @@ struct Call {
     LoopTimer progress;
     LoopTimer late_cancel;
     size_t bytes_held;
+    char *claim;
     char *pod;
     const char *outcome;
     int64_t number;
@@ -65,6 +66,7 @@ static void call_free(Call *c)
     c->calls->bytes_held -= c->bytes_held;
     atomic_fetch_sub(&c->calls->pending, 1);
     call_request_done(&c->request);
+    free(c->claim);
     free(c->pod);
     free(c);
 }
@@ -103,6 +105,7 @@ static void record(const Call *c, const char *outcome)
         .peer = http_request_peer(c->request.http),
         .tool = c->request.tool,
         .args = c->request.args,
+        .claim = c->claim,
         .pod = c->pod,
         .outcome = outcome,
         .detail = c->outcome,
@@ -406,6 +409,11 @@ void call_on_cancel(Call *c, void (*cancel)(Call *c))
 bool call_is_cancelled(const Call *c)
 {
     return c->cancelled || c->stopping;
+}
+
+void call_set_claim(Call *c, const char *claim)
+{
+    str_replace(&c->claim, claim);
 }
 
 void call_set_pod(Call *c, const char *pod)

@@ -78,7 +78,8 @@ void call_set_state(Call *c, void *state);
  * later. Replaces the one before; NULL: nothing can be done, the call is answered when it is. */
 void call_on_cancel(Call *c, void (*cancel)(Call *c));
 bool call_is_cancelled(const Call *c);
-/* Where it is run, for the audit line. */
+/* For the audit line: the claim that was made, and where the call is run. */
+void call_set_claim(Call *c, const char *claim);
 void call_set_pod(Call *c, const char *pod);
 /* What it was about besides its arguments, for the audit line: a word and a number. */
 void call_set_outcome(Call *c, const char *outcome, int64_t number);

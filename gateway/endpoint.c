@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gateway/endpoint.h"
 
-#include "common/base/contract.h"
 #include "common/base/log.h"
 #include "common/base/str.h"
+#include "gateway/audit.h"
 #include "gateway/mcp/ladder.h"
 #include "gateway/mcp/origin.h"
 #include "gateway/tools/advice.h"
@@ -24,6 +24,14 @@ struct Endpoint {
     McpServer *server;
     HttpServer *http;
 };
+
+/* One thing that arrives on /mcp, on whichever thread owns the request. */
+typedef struct Arrival {
+    Endpoint *endpoint;
+    HttpServerRequest *request;
+    Principal *principal;
+    bool deferred;
+} Arrival;
 
 /* --- answers --- */
 
@@ -98,17 +106,6 @@ static void write_error_body(int status, const char *text, Buf *out)
 
 /* --- a tool call --- */
 
-static void reply_tool_error(HttpServerRequest *r, const McpMessage *m, McpAccept accept,
-                             const Tool *tool, const Error *error)
-{
-    _cleanup_buf_ Buf text = BUF_INIT(ADVICE_MAX);
-    _cleanup_buf_ Buf json = BUF_INIT(MCP_REPLY_MAX);
-
-    tool_write_advice(&text, tool, error);
-    mcp_write_tool_error(&json, m->era, m->id, buf_str(&text));
-    reply_result(r, accept, &json);
-}
-
 static int find_tool(const McpMessage *m, const Tool **ret, JsonValue **ret_arguments,
                      McpFailure *failure)
 {
@@ -139,13 +136,25 @@ static int check_idempotency(HttpServerRequest *r, Error **error)
                       "closes");
 }
 
-/* One thing that arrives on /mcp, on whichever thread owns the request. */
-typedef struct Arrival {
-    Endpoint *endpoint;
-    HttpServerRequest *request;
-    Principal *principal;
-    bool deferred;
-} Arrival;
+/* A call that ends before it begins. */
+static void refuse_call(const Arrival *a, const McpMessage *m, McpAccept accept, const Tool *tool,
+                        const Error *error)
+{
+    _cleanup_buf_ Buf text = BUF_INIT(ADVICE_MAX);
+    _cleanup_buf_ Buf json = BUF_INIT(MCP_REPLY_MAX);
+    const char *outcome = error_kind_to_string(error->kind);
+    AuditRecord audit = {.principal = a->principal,
+                         .peer = http_request_peer(a->request),
+                         .tool = tool,
+                         .outcome = outcome,
+                         .detail = "arguments"};
+
+    audit_call(&audit);
+    metrics_add(a->endpoint->options.metrics, METRIC_TOOL_CALLS, tool->name, outcome, 1);
+    tool_write_advice(&text, tool, error);
+    mcp_write_tool_error(&json, m->era, m->id, buf_str(&text));
+    reply_result(a->request, accept, &json);
+}
 
 static void submit(Arrival *a, CallRequest *call)
 {
@@ -175,7 +184,7 @@ static void handle_tool_call(Arrival *a, McpMessage *m, McpAccept accept)
     }
     if (check_idempotency(a->request, &error) < 0 ||
         tool_parse_args(tool, arguments, &a->endpoint->limits, &args, &error) < 0) {
-        reply_tool_error(a->request, m, accept, tool, error);
+        refuse_call(a, m, accept, tool, error);
         return;
     }
     CallRequest call = {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "common/base/process.h"
 #include "gateway/manager.h"
 #include "gateway/tools/tool.h"
 
@@ -28,6 +29,7 @@ static int serve(const GatewayConfig *config)
     _cleanup_error_ Error *error = NULL;
     _cleanup_(manager_freep) Manager *manager = NULL;
 
+    process_harden();
     log_init("gateway", config->log_level, config->log_format);
     if (manager_new(config, &manager, &error) < 0)
         return fail(1, error);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gateway/auth/authenticator.h"
 
+#include "common/base/log.h"
 #include "common/base/str.h"
 #include "common/net/crypto.h"
 
@@ -58,6 +59,19 @@ static void free_token(char **token)
 }
 #define _cleanup_token_ _cleanup_(free_token)
 
+/* The cluster's own words (issuers, addresses) are for the log, not for strangers. */
+static Error *refusal_for_caller(const Authenticator *a, const Error *refusal)
+{
+    Error *told = NULL;
+
+    log_info("token refused", LOGF_STR("reason", error_message(refusal)));
+    (void)error_set(&told, ERROR_UNAUTHENTICATED,
+                    "the bearer token is not valid here; it must be of this cluster, not expired, "
+                    "and issued for the audience \"%s\"",
+                    a->audience);
+    return told;
+}
+
 /* A refusal is a decision, too: it is kept for a moment. */
 static int parse_review(const JsonValue *review, void *userdata, ReviewVerdict *ret, Error **error)
 {
@@ -69,7 +83,7 @@ static int parse_review(const JsonValue *review, void *userdata, ReviewVerdict *
     if (r == 0)
         ret->principal = principal_new_kubernetes(&user);
     else if (refusal->kind == ERROR_UNAUTHENTICATED)
-        ret->error = TAKE_PTR(refusal);
+        ret->error = refusal_for_caller(a, refusal);
     else if (error)
         *error = TAKE_PTR(refusal);
     return ret->principal || ret->error ? 0 : r;

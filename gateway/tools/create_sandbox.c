@@ -361,6 +361,7 @@ static void send_create(Call *c)
     };
 
     claim_make_name(s->name);
+    call_set_claim(c, s->name);
     s->shutdown_ms = args->shutdown_never ? 0 : now_ms + args->shutdown_after_s * 1000;
     spec.shutdown_ms = s->shutdown_ms;
     claim_write(&body, &spec);
