@@ -74,11 +74,11 @@ static HttpServerOptions options_with_defaults(const HttpServerOptions *given)
     o.listen = NULL;
     o.threads = o.threads ? o.threads : 1;
     o.max_connections = o.max_connections ? o.max_connections : 1024;
-    o.max_body_bytes = o.max_body_bytes ? o.max_body_bytes : 64 * 1024;
+    o.max_body_bytes = o.max_body_bytes ? o.max_body_bytes : 64UL * 1024;
     o.max_bodies_bytes = o.max_bodies_bytes ? o.max_bodies_bytes : 256UL * 1024 * 1024;
-    o.connection_memory_bytes = o.connection_memory_bytes ? o.connection_memory_bytes : 16 * 1024;
+    o.connection_memory_bytes = o.connection_memory_bytes ? o.connection_memory_bytes : 16UL * 1024;
     o.receive_timeout_s = o.receive_timeout_s ? o.receive_timeout_s : 30;
-    o.slowest_bytes_per_s = o.slowest_bytes_per_s ? o.slowest_bytes_per_s : 64 * 1024;
+    o.slowest_bytes_per_s = o.slowest_bytes_per_s ? o.slowest_bytes_per_s : 64UL * 1024;
     o.keepalive_timeout_s = o.keepalive_timeout_s ? o.keepalive_timeout_s : 120;
     return o;
 }

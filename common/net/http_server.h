@@ -116,7 +116,7 @@ bool http_request_is_gone(const HttpServerRequest *r); /* [owner, loop thread] *
  * comment (text complete with its blank line), 0 or -EPIPE where the peer is gone; end closes the
  * body. Unsent bytes are bounded (HTTP_STREAM_MAX): beyond that send returns -ENOBUFS, the stream
  * is cut and on_gone follows. [owner, loop thread] */
-#define HTTP_STREAM_MAX (48 * 1024 * 1024)
+#define HTTP_STREAM_MAX (48UL * 1024 * 1024)
 void http_stream_start(HttpServerRequest *r, const HttpHeader *headers, size_t n_headers);
 int http_stream_send(HttpServerRequest *r, const char *text, size_t len);
 void http_stream_end(HttpServerRequest *r); /* ends the ownership of r */

@@ -85,19 +85,23 @@ static int listen_host(const char *host, uint16_t port, int *ret_fd, Error **err
 
 static int socket_port(int fd, uint16_t *ret_port)
 {
-    struct sockaddr_storage sa = {0};
+    union {
+        struct sockaddr any;
+        struct sockaddr_in in4;
+        struct sockaddr_in6 in6;
+    } sa;
     socklen_t len = sizeof sa;
 
-    if (getsockname(fd, (struct sockaddr *)&sa, &len) < 0)
+    memset(&sa, 0, sizeof sa);
+    if (getsockname(fd, &sa.any, &len) < 0)
         return -errno;
-    *ret_port = sa.ss_family == AF_INET6 ? ntohs(((struct sockaddr_in6 *)&sa)->sin6_port)
-                                         : ntohs(((struct sockaddr_in *)&sa)->sin_port);
+    *ret_port = ntohs(sa.any.sa_family == AF_INET6 ? sa.in6.sin6_port : sa.in4.sin_port);
     return 0;
 }
 
 int http_listen(const char *address, int *ret_fd, uint16_t *ret_port, Error **error)
 {
-    char host[HTTP_LISTEN_HOST_MAX];
+    char host[HTTP_LISTEN_HOST_MAX] = "";
     _cleanup_close_ int fd = -1;
     uint16_t port = 0;
 

@@ -121,7 +121,7 @@ static HttpStream *stream_new(void)
     HttpStream *st = xnew(HttpStream);
 
     pthread_mutex_init(&st->lock, NULL);
-    st->out = BUF_INIT(2UL * HTTP_STREAM_MAX); /* what is sent already included */
+    st->out = BUF_INIT(2 * HTTP_STREAM_MAX); /* what is sent already included */
     return st;
 }
 

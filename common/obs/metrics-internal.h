@@ -12,7 +12,7 @@
 #include <stdbool.h>
 
 /* Twice the ceiling and a power of two: a probe always ends at an empty slot. */
-#define METRIC_SLOTS (2 * METRIC_SERIES_MAX)
+#define METRIC_SLOTS (2UL * METRIC_SERIES_MAX)
 #define METRIC_LABEL_MAX 128 /* bytes of a label's value; the rest is cut */
 
 typedef struct Series {

@@ -18,7 +18,7 @@ struct ObsServer {
     int64_t stall_ms;
     _Atomic int64_t alive_ms;
     pthread_mutex_t lock; /* not_ready */
-    char not_ready[REASON_MAX];
+    char *not_ready;      /* a line; NULL: ready */
 };
 
 static int64_t now_ms(void)
@@ -44,15 +44,11 @@ static void handle_healthz(HttpServerRequest *r, void *userdata)
 static void handle_readyz(HttpServerRequest *r, void *userdata)
 {
     ObsServer *s = userdata;
-    char reason[REASON_MAX + 1];
 
     pthread_mutex_lock(&s->lock);
-    memcpy(reason, s->not_ready, sizeof s->not_ready);
+    _cleanup_free_ char *reason = xstrdup_null(s->not_ready);
     pthread_mutex_unlock(&s->lock);
-    if (*reason)
-        reply_text(r, 503, strcat(reason, "\n"));
-    else
-        reply_text(r, 200, "ok\n");
+    reply_text(r, reason ? 503 : 200, reason ? reason : "ok\n");
 }
 
 static void handle_metrics(HttpServerRequest *r, void *userdata)
@@ -84,7 +80,7 @@ int obs_server_new(const char *listen, Metrics *metrics, int64_t stall_ms, ObsSe
         .userdata = s,
         .max_connections = CONNECTIONS_MAX,
         .max_body_bytes = 1024,
-        .connection_memory_bytes = 8 * 1024,
+        .connection_memory_bytes = 8UL * 1024,
         .receive_timeout_s = 5,
     };
 
@@ -108,6 +104,7 @@ ObsServer *obs_server_free(ObsServer *s)
         return NULL;
     s->http = http_server_free(s->http);
     pthread_mutex_destroy(&s->lock);
+    free(s->not_ready);
     free(s);
     return NULL;
 }
@@ -125,9 +122,13 @@ void obs_server_alive(ObsServer *s)
 
 void obs_server_set_ready(ObsServer *s, const char *not_ready_reason)
 {
-    pthread_mutex_lock(&s->lock);
-    memset(s->not_ready, 0, sizeof s->not_ready);
+    char *line = NULL;
+
     if (not_ready_reason)
-        (void)strncpy(s->not_ready, not_ready_reason, sizeof s->not_ready - 1);
+        line = xasprintf("%.*s\n", REASON_MAX, not_ready_reason);
+    pthread_mutex_lock(&s->lock);
+    char *old = s->not_ready;
+    s->not_ready = line;
     pthread_mutex_unlock(&s->lock);
+    free(old);
 }

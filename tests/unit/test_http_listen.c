@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/net/http_server_listen.h"
 
-#include "cmocka_all.h"
+#include "tests/unit/cmocka_all.h"
 
 #include "common/base/str.h"
 
@@ -52,7 +52,7 @@ static void test_parse(void **state)
     }
     char longest[400];
     memset(longest, 'a', sizeof longest);
-    strcpy(longest + sizeof longest - 4, ":80");
+    memcpy(longest + sizeof longest - 4, ":80", 4);
     char host[HTTP_LISTEN_HOST_MAX];
     uint16_t port;
     assert_true(http_listen_parse(longest, host, &port, NULL) < 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/obs/server.h"
 
-#include "cmocka_all.h"
+#include "tests/unit/cmocka_all.h"
 
 #include "common/base/clock.h"
 #include "common/base/str.h"
