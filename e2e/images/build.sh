@@ -67,7 +67,7 @@ debian_root() {
     mmdebstrap --mode=root --variant=minbase --include="$packages" \
         --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
         --dpkgopt='path-exclude=/usr/share/info/*' --dpkgopt='path-exclude=/usr/share/doc/*' \
-        --dpkgopt='path-include=/usr/share/doc/*/copyright' \
+        --dpkgopt='path-include=/usr/share/doc/*/copyright' --dpkgopt=force-unsafe-io \
         --aptopt='Acquire::Retries "3"' "$@" \
         --format=tar "$(debian_suite)" "$out.part" "$(debian_mirror)" &&
         mv "$out.part" "$out"

@@ -92,11 +92,11 @@ node_start() {
     step "Starting etcd and containerd"
     daemon_start containerd
     daemon_start etcd
-    wait_until 30 daemon_containerd_ready || daemon_die containerd "does not answer"
+    wait_until 60 daemon_containerd_ready || daemon_die containerd "does not answer"
     ok
     step "Starting the API server"
     daemon_start kube-apiserver
-    wait_until 90 node_kubectl get --raw /readyz || daemon_die kube-apiserver "is not ready after 90 s"
+    wait_until 180 node_kubectl get --raw /readyz || daemon_die kube-apiserver "is not ready after 180 s"
     ok
     step "Starting controllers, scheduler, kubelet and proxy"
     daemon_start kube-controller-manager
@@ -104,7 +104,7 @@ node_start() {
     daemon_start kubelet
     daemon_start kube-proxy
     daemon_ctr images import "$IMAGE_PAUSE" >/dev/null || daemon_die containerd "did not take the pause image"
-    wait_until 90 node_is_ready || daemon_die kubelet "has no Ready node after 90 s"
+    wait_until 180 node_is_ready || daemon_die kubelet "has no Ready node after 180 s"
     wait_until 60 node_kubectl -n default get serviceaccount default ||
         daemon_die kube-controller-manager "made no default ServiceAccount in 60 s"
     wait_until 60 host_proxy_ready || daemon_die kube-proxy "wrote no Service rules in 60 s"
