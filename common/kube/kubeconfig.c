@@ -8,6 +8,7 @@
 #include <string.h>
 #include <yaml.h>
 
+#define NESTING_MAX 64 /* libyaml takes quadratic time and deep trees as they come */
 #define SYSTEM_CA_BUNDLE "/etc/ssl/certs/ca-certificates.crt"
 
 /* A document, its file's name and folder. Nodes belong to the document. */
@@ -283,18 +284,63 @@ static int load_context(Source *s, const char *name, KubeConfig *c, Error **erro
 
 /* --- the file --- */
 
-static int parse_document(Source *s, const char *text, size_t len, Error **error)
+static int parser_error(const Source *s, const yaml_parser_t *parser, Error **error)
+{
+    return error_set(error, ERROR_INVALID, "%s, line %zu: %s", s->path,
+                     parser->problem_mark.line + 1, parser->problem ? parser->problem : "not YAML");
+}
+
+/* One event: the change of depth in *depth, and whether the stream ended. */
+static int next_event(const Source *s, yaml_parser_t *parser, int *depth, bool *ret_end,
+                      Error **error)
+{
+    yaml_event_t event;
+    if (!yaml_parser_parse(parser, &event))
+        return parser_error(s, parser, error);
+    if (event.type == YAML_SEQUENCE_START_EVENT || event.type == YAML_MAPPING_START_EVENT)
+        ++*depth;
+    else if (event.type == YAML_SEQUENCE_END_EVENT || event.type == YAML_MAPPING_END_EVENT)
+        --*depth;
+    *ret_end = event.type == YAML_STREAM_END_EVENT;
+    yaml_event_delete(&event);
+    if (*depth > NESTING_MAX)
+        return error_set(error, ERROR_INVALID, "%s is nested more than %d deep", s->path,
+                         NESTING_MAX);
+    return 0;
+}
+
+static int check_depth(Source *s, yaml_parser_t *parser, Error **error)
+{
+    int depth = 0;
+    for (bool end = false; !end;) {
+        int r = next_event(s, parser, &depth, &end, error);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static int load_document(Source *s, yaml_parser_t *parser, Error **error)
+{
+    return yaml_parser_load(parser, &s->document) ? 0 : parser_error(s, parser, error);
+}
+
+static int with_parser(Source *s, const char *text, size_t len,
+                       int (*run)(Source *s, yaml_parser_t *parser, Error **error), Error **error)
 {
     yaml_parser_t parser;
     if (!yaml_parser_initialize(&parser))
         return error_set(error, ERROR_INTERNAL, "cannot start the YAML parser");
     yaml_parser_set_input_string(&parser, (const unsigned char *)text, len);
-    int r = 0;
-    if (!yaml_parser_load(&parser, &s->document))
-        r = error_set(error, ERROR_INVALID, "%s, line %zu: %s", s->path,
-                      parser.problem_mark.line + 1, parser.problem ? parser.problem : "not YAML");
+    int r = run(s, &parser, error);
     yaml_parser_delete(&parser);
     return r;
+}
+
+static int parse_document(Source *s, const char *text, size_t len, Error **error)
+{
+    int r = with_parser(s, text, len, check_depth, error);
+    return r < 0 ? r : with_parser(s, text, len, load_document, error);
 }
 
 static char *dir_of(const char *path)
