@@ -111,6 +111,7 @@ program_image() {
     local name=$1 out=$2
     mkdir -p "$CACHE/ccache"
     buildah_here bud --isolation chroot --layers=false --pull-never --build-arg "BASE=$BASE" \
+        --build-arg "PROGRAMS=$name" \
         --volume "$CACHE/ccache:/ccache" --timestamp "$IMAGE_EPOCH" \
         --file "$ROOT/manifests/Containerfile" --target "$name" --tag "k8s-agent-sandbox/$name:dev" "$ROOT" &&
         rm -f "$out.part" &&
