@@ -4,7 +4,6 @@
 #include "common/base/str.h"
 #include "controller/names.h"
 
-#include <stdint.h>
 
 typedef struct PoolStock PoolStock;
 
@@ -73,7 +72,7 @@ Candidates *candidates_free(Candidates *c)
 
 static PoolStock **chain_of(const Candidates *c, const char *uid)
 {
-    return &c->chains[((uintptr_t)uid >> 4) * 0x9e3779b9U >> 7 & (c->cap - 1)];
+    return &c->chains[intern_hash(uid) & (c->cap - 1)];
 }
 
 static PoolStock *stock_get(const Candidates *c, const char *uid)

@@ -5,11 +5,12 @@
 
 #define CAP_MIN 16
 
-static size_t pair_hash(const void *a, const void *b)
+/* By content and not by address, so that iteration has the same order in every run. */
+static size_t pair_hash(const char *a, const char *b)
 {
-    uint64_t h = (uint64_t)(uintptr_t)a * 0x9e3779b97f4a7c15ULL;
+    uint64_t h = intern_hash(a) * 0x9e3779b97f4a7c15ULL;
 
-    h ^= (uint64_t)(uintptr_t)b * 0xc2b2ae3d27d4eb4fULL;
+    h ^= intern_hash(b) * 0xc2b2ae3d27d4eb4fULL;
     h ^= h >> 29;
     h *= 0xbf58476d1ce4e5b9ULL;
     return (size_t)(h ^ (h >> 32));

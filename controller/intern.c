@@ -177,3 +177,8 @@ size_t interner_size(const Interner *in)
 {
     return in->len;
 }
+
+uint32_t intern_hash(const char *s)
+{
+    return s ? text_of(s)->hash : 0;
+}

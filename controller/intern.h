@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 typedef struct Interner Interner;
 
@@ -26,6 +27,8 @@ void intern_unref(Interner *in, const char *s);
 /* The interned pointer without a reference of its own, or NULL where nobody holds such a text. */
 const char *intern_find(const Interner *in, const char *s);
 size_t interner_size(const Interner *in);
+/* The hash of an interned string, without looking at it; 0 for NULL. */
+uint32_t intern_hash(const char *s);
 
 /* Immutable string map and list, sorted by key and in given order; NULL is the empty one. */
 typedef struct StrPair {

@@ -68,7 +68,7 @@ static void finish_pool(Pool *p)
         p->replicas = 1;
 }
 
-static const char *intern_hash(Interner *in, const void *data, size_t len)
+static const char *hash_text(Interner *in, const void *data, size_t len)
 {
     uint32_t h = str_hash_fnv1a32(data, len);
     _cleanup_free_ char *text = xasprintf("%08x", h);
@@ -91,8 +91,8 @@ static void finish_template(Interner *in, Template *t, const JsonValue *doc)
     t->blueprint_hash =
         blueprint_hash(secured, json_get(spec, "volumeClaimTemplates"), json_get(spec, "service"));
     t->policy_hash = blueprint_policy_hash(policy_spec);
-    t->blueprint_label = intern_hash(in, &t->blueprint_hash, sizeof(t->blueprint_hash));
-    t->pod_template_label = intern_hash(in, buf_str(&pod_spec), pod_spec.len);
+    t->blueprint_label = hash_text(in, &t->blueprint_hash, sizeof(t->blueprint_hash));
+    t->pod_template_label = hash_text(in, buf_str(&pod_spec), pod_spec.len);
     t->pod_spec = buf_take(&pod_spec, &t->pod_spec_len);
     t->policy_spec = buf_take(&policy, NULL);
 }

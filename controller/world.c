@@ -13,6 +13,8 @@ World *world_new(void)
 
     w->interner = interner_new();
     w->candidates = candidates_new();
+    w->class_claim = intern(w->interner, "of-claim");
+    w->class_pool = intern(w->interner, "of-pool");
     return w;
 }
 
@@ -38,6 +40,8 @@ World *world_free(World *w)
     index_done(&w->unowned_pods);
     index_done(&w->waiters);
     w->candidates = candidates_free(w->candidates);
+    intern_unref(w->interner, w->class_claim);
+    intern_unref(w->interner, w->class_pool);
     w->interner = interner_free(w->interner);
     free(w);
     return NULL;

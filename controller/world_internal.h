@@ -12,6 +12,7 @@ struct World {
     unsigned list_epoch[OBJ_KIND_MAX];
     Index children; /* (controller's UID, –) → Obj.by_owner */
     Index claims_by_pool, pools_by_template, unowned_sandboxes, unowned_pods, waiters;
+    const char *class_claim, *class_pool; /* of unowned_sandboxes */
     Candidates *candidates;
     WorldChangeFn observer;
     void *observer_userdata;

@@ -17,13 +17,11 @@ typedef struct Relation {
 
 #define RELATIONS_MAX 2
 
-/* Classes of Sandboxes that nobody controls: what they were made for. */
-static const char class_claim[] = "claim", class_pool[] = "pool";
-
+/* Sandboxes that nobody controls fall into two classes: what they were made for. */
 static size_t unowned_relation(World *w, Sandbox *s, Relation *out)
 {
-    const char *class = strmap_get(s->labels, LABEL_CLAIM_UID)   ? class_claim
-                        : strmap_get(s->labels, LABEL_WARM_POOL) ? class_pool
+    const char *class = strmap_get(s->labels, LABEL_CLAIM_UID)   ? w->class_claim
+                        : strmap_get(s->labels, LABEL_WARM_POOL) ? w->class_pool
                                                                  : NULL;
 
     if (!class)
@@ -156,7 +154,7 @@ WorldIter world_pools_of_template(const World *w, const char *ns, const char *te
 WorldIter world_unowned_sandboxes(const World *w, const char *ns, bool by_claim)
 {
     return bucket_iter(index_get(&w->unowned_sandboxes, intern_find(w->interner, ns),
-                                 by_claim ? class_claim : class_pool),
+                                 by_claim ? w->class_claim : w->class_pool),
                        offsetof(Sandbox, unowned));
 }
 
