@@ -25,6 +25,8 @@
 #define TRANSPORT_QUEUE_PER_CONTAINER 64 /* beyond: ERROR_EXHAUSTED */
 #define TRANSPORT_OUTPUT_MAX (64 * 1024) /* per stream: 3/4 head, 1/4 tail, a marker between */
 #define TRANSPORT_FILE_MAX (16 * 1024 * 1024)
+#define TRANSPORT_COMMAND_MAX (128 * 1024 - 1) /* the kernel's limit for one argument */
+#define TRANSPORT_PATH_MAX 4095
 
 typedef struct Transport Transport;
 typedef struct TransportJob TransportJob;
@@ -35,7 +37,7 @@ typedef struct TransportTarget {
 
 typedef enum CommandEnd {
     COMMAND_EXITED,
-    COMMAND_SIGNALED,  /* exit_code = 128 + signal */
+    COMMAND_SIGNALED,  /* exit_code = 128 + signal, as the shell passes it on */
     COMMAND_TIMED_OUT, /* 124; the process group was killed */
     COMMAND_OOM,       /* 137 and the memory controller's kill counter rose */
     COMMAND_CANCELLED, /* 130 */
@@ -97,29 +99,45 @@ typedef struct TransportResult {
 typedef void (*TransportDoneFn)(TransportResult *result, const Error *error, void *userdata);
 
 int transport_new(Loop *loop, KubeClient *kube, Transport **ret, Error **error);
-Transport *transport_free(Transport *t); /* ends all jobs as lost; callbacks are not made */
+/* Ends all jobs; callbacks are not made, and what runs in sandboxes goes on until its time-out.
+ * Call it after loop_run() returned: the loop is not run again. */
+Transport *transport_free(Transport *t);
 
-/* timeout_ms counts from the start of the command, the job's own deadline is 30 s more. stdin of
- * the command is closed. Runs under `sh -c` in the container's working directory. */
+/* timeout_ms counts from the start of the command and is rounded up to seconds; it is enforced in
+ * the sandbox, also where the stream is lost. The job's own deadline is 30 s more. At most
+ * TRANSPORT_COMMAND_MAX bytes. Runs under `sh -c` in the container's working directory with an
+ * empty stdin; its environment has SANDBOX_COMMAND_ID. The result comes when the shell ends:
+ * background processes are not waited for, what they write later is dropped.
+ *
+ * A time-out or a cancel kills (SIGKILL) the command's process group and every process that has the
+ * command's id in its environment, where /proc can be read. A process that changed both, or runs as
+ * another user, is not reached. */
 int transport_command(Transport *t, const TransportTarget *target, const char *command,
                       int64_t timeout_ms, TransportDoneFn done, void *userdata, TransportJob **ret,
                       Error **error);
 /* Writes beside the target and renames, so a reader sees the old or the new file, whole. Parent
- * directories are made. */
+ * directories are made; mode and (where possible) owner of a file that was there are kept; links
+ * are followed. data is copied. Length and SHA-256 are checked in the sandbox before the rename. */
 int transport_upload(Transport *t, const TransportTarget *target, const char *path,
                      const void *data, size_t len, int64_t timeout_ms, TransportDoneFn done,
                      void *userdata, TransportJob **ret, Error **error);
+/* Regular files only; links are followed. max_bytes at most TRANSPORT_FILE_MAX. */
 int transport_download(Transport *t, const TransportTarget *target, const char *path,
                        size_t max_bytes, int64_t timeout_ms, TransportDoneFn done, void *userdata,
                        TransportJob **ret, Error **error);
-/* Sorted by name; total_entries counts all, entries holds at most max_entries. */
+/* Sorted by name (bytes); total_entries counts all, entries holds at most max_entries. Links show
+ * what they lead to, loose ones themselves (FILE_TYPE_OTHER). */
 int transport_list(Transport *t, const TransportTarget *target, const char *path,
                    uint64_t max_entries, int64_t timeout_ms, TransportDoneFn done, void *userdata,
                    TransportJob **ret, Error **error);
+/* Links are followed: a loose one does not exist. Where it cannot be told (a folder that may not be
+ * entered), an error. */
 int transport_exists(Transport *t, const TransportTarget *target, const char *path,
                      int64_t timeout_ms, TransportDoneFn done, void *userdata, TransportJob **ret,
                      Error **error);
-/* Asks for the end: a running command's process group is killed. done follows. */
+/* Asks for the end. A running command is killed and ends as COMMAND_CANCELLED (COMMAND_LOST where
+ * the sandbox does not answer within five seconds); everything else with ERROR_CANCELLED. job must
+ * not have been given to done yet; done follows, never from within this call. */
 void transport_cancel(TransportJob *job);
 /* Jobs queued or running, for drain and metrics. */
 size_t transport_jobs(const Transport *t);

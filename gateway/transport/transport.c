@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The loop's side: requests are checked and queued per container, results are delivered. */
+#include "gateway/transport/transport.h"
+
+#include "common/base/contract.h"
+#include "common/base/log.h"
+#include "common/base/str.h"
+#include "gateway/transport/failure.h"
+#include "gateway/transport/script.h"
+#include "gateway/transport/transport-internal.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define USER_AGENT "sandbox-gateway/" SANDBOX_VERSION
+#define STREAMS_MAX 256
+#define BOOTSTRAP_MAX 1024
+#define QUESTION_MS 5000
+#define CANCEL_AGAIN_MS 10
+
+static void queue_run(ContainerQueue *q);
+
+/* --- jobs --- */
+
+static void job_free(TransportJob *job)
+{
+    list_remove(&job->link);
+    job->transport->n_jobs--;
+    if (job->question)
+        kube_call_cancel(job->question);
+    if (job->token)
+        explicit_bzero(job->token, strlen(job->token));
+    free(job->token);
+    session_free(job);
+    transport_result_done(&job->result);
+    error_free(job->error);
+    free(job->ns);
+    free(job->pod);
+    free(job->container);
+    free(job->subject);
+    free(job->data);
+    free(job);
+}
+
+static void job_settle(TransportJob *job)
+{
+    if (job->delivered && job->released)
+        job_free(job);
+}
+
+static void job_deliver(TransportJob *job)
+{
+    job->delivered = true;
+    job->done(job->error ? NULL : &job->result, job->error, job->userdata);
+    job_settle(job);
+}
+
+/* --- what the pod says about a failure --- */
+
+static void job_again(TransportJob *job);
+
+static void on_pod(JsonValue *pod, const Error *error, void *userdata)
+{
+    TransportJob *job = userdata;
+    const TransportTarget target = {.ns = job->ns, .pod = job->pod, .container = job->container};
+    bool expired = job->error->http_status == 401;
+
+    job->question = NULL;
+    if (error && error->kind == ERROR_NOT_FOUND) {
+        (void)failure_of_refusal(&target, 404, &job->error);
+    } else if (!error && expired && !job->restarted) {
+        job_again(job); /* the question was answered, so the credentials are good again */
+        return;
+    } else if (!error) {
+        (void)failure_of_pod(&target, pod, &job->error);
+    }
+    job_deliver(job);
+}
+
+static int pod_ask(TransportJob *job)
+{
+    static const KubeResource pods = {
+        .group = "", .version = "v1", .plural = "pods", .kind = "Pod"};
+    Transport *t = job->transport;
+    _cleanup_free_ char *path = kube_path_dup(&pods, job->ns, job->pod, NULL);
+    const KubeRequest request = {.verb = "get",
+                                 .path = path,
+                                 .deadline_ms = QUESTION_MS,
+                                 .on_done = on_pod,
+                                 .userdata = job};
+
+    return kube_send(t->kube, &request, &job->question, NULL);
+}
+
+static void job_finished(TransportJob *job)
+{
+    if (job->ask_pod && !atomic_load(&job->cancelled) && pod_ask(job) >= 0)
+        return;
+    job_deliver(job);
+}
+
+/* --- queues --- */
+
+static ContainerQueue *queue_get(Transport *t, const TransportTarget *target)
+{
+    _cleanup_free_ char *key =
+        xasprintf("%s/%s/%s", target->ns, target->pod, target->container ? target->container : "");
+    ContainerQueue *q = hashmap_get(t->queues, key);
+
+    if (!q) {
+        q = xnew(ContainerQueue);
+        list_init(&q->waiting);
+        q->key = TAKE_PTR(key);
+        (void)hashmap_put(t->queues, q->key, q);
+    }
+    return q;
+}
+
+static void queue_free(void *p)
+{
+    ContainerQueue *q = p;
+    free(q->key);
+    free(q);
+}
+
+static void queue_settle(Transport *t, ContainerQueue *q)
+{
+    if (q->running > 0 || q->n_waiting > 0)
+        return;
+    (void)hashmap_remove(t->queues, q->key);
+    queue_free(q);
+}
+
+static void credentials_renew(Transport *t, const KubeConfig *config)
+{
+    _cleanup_error_ Error *error = NULL;
+
+    if (str_eq(t->ca_pem, config->ca_pem))
+        return;
+    if (ws_client_set_tls(t->ws, config->ca_pem, config->client_cert_pem, config->client_key_pem,
+                          &error) < 0) {
+        log_error("cannot renew the trust of exec streams",
+                  LOGF_STR("error", error_message(error)));
+        return;
+    }
+    str_replace(&t->ca_pem, config->ca_pem);
+}
+
+static void job_start(TransportJob *job)
+{
+    Transport *t = job->transport;
+    const KubeConfig *config = kube_client_config(t->kube);
+
+    credentials_renew(t, config);
+    str_replace(&job->token, config->token);
+    if (ws_post(t->ws, session_start, job) == 0)
+        return;
+    error_set(&job->error, ERROR_UNAVAILABLE, "too many streams are waiting to be opened");
+    completion_without_session(job);
+}
+
+static void queue_run(ContainerQueue *q)
+{
+    while (q->n_waiting > 0 && q->running < TRANSPORT_EXECS_PER_CONTAINER) {
+        TransportJob *job = LIST_ENTRY(list_pop(&q->waiting), TransportJob, queued);
+        q->n_waiting--;
+        q->running++;
+        job->slot = true;
+        job_start(job);
+    }
+}
+
+static void job_enqueue(TransportJob *job)
+{
+    ContainerQueue *q = job->queue;
+
+    list_push(&q->waiting, &job->queued);
+    q->n_waiting++;
+    queue_run(q);
+}
+
+static void job_unslot(TransportJob *job)
+{
+    ContainerQueue *q = job->queue;
+
+    job->queue = NULL;
+    if (job->slot)
+        q->running--;
+    job->slot = false;
+    queue_run(q);
+    queue_settle(job->transport, q);
+}
+
+/* Nothing ran: the same job, once more. */
+static void job_again(TransportJob *job)
+{
+    const TransportTarget target = {.ns = job->ns, .pod = job->pod, .container = job->container};
+
+    job->restarted = true;
+    job->ask_pod = false;
+    job->error = error_free(job->error);
+    if (!job->released)
+        return; /* job_released() goes on */
+    job->released = false;
+    session_free(job);
+    job->queue = queue_get(job->transport, &target);
+    job_enqueue(job);
+}
+
+static void job_released(TransportJob *job)
+{
+    bool again = job->restarted && !job->error && !job->delivered && !job->question;
+
+    job->released = true;
+    job_unslot(job);
+    if (again)
+        job_again(job);
+    else
+        job_settle(job);
+}
+
+void transport_drain(void *userdata)
+{
+    Transport *t = userdata;
+    Completions ready;
+
+    completions_take(t, &ready);
+    for (List *l = NULL; (l = list_pop(&ready.finished));)
+        job_finished(LIST_ENTRY(l, TransportJob, finished_link));
+    for (List *l = NULL; (l = list_pop(&ready.released));)
+        job_released(LIST_ENTRY(l, TransportJob, released_link));
+}
+
+/* A full queue of the other thread delays. */
+static void cancel_scan_post(void *userdata)
+{
+    Transport *t = userdata;
+
+    if (ws_post(t->ws, session_cancel_scan, t) == -ENOBUFS)
+        loop_timer_set(t->loop, &t->cancel_scan, CANCEL_AGAIN_MS);
+}
+
+/* --- life --- */
+
+static int ws_open(Transport *t, Error **error)
+{
+    const KubeConfig *config = kube_client_config(t->kube);
+    const WsClientOptions options = {
+        .url = config->server,
+        .ca_pem = config->ca_pem,
+        .client_cert_pem = config->client_cert_pem,
+        .client_key_pem = config->client_key_pem,
+        .tls_server_name = config->tls_server_name,
+        .insecure_skip_verify = config->insecure_skip_verify,
+        .user_agent = USER_AGENT,
+        .max_connections = STREAMS_MAX,
+    };
+
+    t->ca_pem = xstrdup_null(config->ca_pem);
+    return ws_client_new(&options, &t->ws, error);
+}
+
+int transport_new(Loop *loop, KubeClient *kube, Transport **ret, Error **error)
+{
+    Transport *t = xnew(Transport);
+    _cleanup_buf_ Buf bootstrap = BUF_INIT(BOOTSTRAP_MAX);
+
+    t->loop = loop;
+    t->kube = kube;
+    t->queues = hashmap_new();
+    t->drain = (LoopTimer){.fn = transport_drain, .userdata = t};
+    t->cancel_scan = (LoopTimer){.fn = cancel_scan_post, .userdata = t};
+    list_init(&t->jobs);
+    list_init(&t->sessions);
+    list_init(&t->finished);
+    list_init(&t->released);
+    pthread_mutex_init(&t->lock, NULL);
+    script_bootstrap(&bootstrap);
+    t->bootstrap = xstrdup(buf_str(&bootstrap));
+    int r = ws_open(t, error);
+    if (r < 0) {
+        transport_free(t);
+        return error_wrap(error, r, "exec streams");
+    }
+    *ret = t;
+    return 0;
+}
+
+Transport *transport_free(Transport *t)
+{
+    if (!t)
+        return NULL;
+    t->ws = ws_client_free(t->ws); /* ends the sessions and their thread */
+    loop_timer_stop(t->loop, &t->drain);
+    loop_timer_stop(t->loop, &t->cancel_scan);
+    while (!list_empty(&t->jobs))
+        job_free(LIST_ENTRY(t->jobs.next, TransportJob, link));
+    t->queues = hashmap_free_with(t->queues, queue_free);
+    pthread_mutex_destroy(&t->lock);
+    free(t->bootstrap);
+    free(t->ca_pem);
+    free(t);
+    return NULL;
+}
+
+size_t transport_jobs(const Transport *t)
+{
+    return t->n_jobs;
+}
+
+/* --- requests --- */
+
+static TransportJob *job_new(Transport *t, const JobKind *kind, const TransportTarget *target,
+                             char *subject, int64_t timeout_ms, TransportDoneFn done,
+                             void *userdata)
+{
+    TransportJob *job = xnew(TransportJob);
+
+    job->transport = t;
+    job->kind = kind;
+    job->ns = xstrdup(target->ns);
+    job->pod = xstrdup(target->pod);
+    job->container = xstrdup_null(target->container);
+    job->subject = subject;
+    job->timeout_ms = timeout_ms;
+    job->done = done;
+    job->userdata = userdata;
+    list_push(&t->jobs, &job->link);
+    t->n_jobs++;
+    return job;
+}
+
+static int job_submit(TransportJob *job, const TransportTarget *target, TransportJob **ret,
+                      Error **error)
+{
+    ContainerQueue *q = queue_get(job->transport, target);
+
+    if (q->n_waiting >= TRANSPORT_QUEUE_PER_CONTAINER) {
+        job_free(job);
+        return error_set(error, ERROR_EXHAUSTED, "%d commands are waiting for this sandbox already",
+                         TRANSPORT_QUEUE_PER_CONTAINER);
+    }
+    job->queue = q;
+    *ret = job;
+    job_enqueue(job);
+    return 0;
+}
+
+int transport_command(Transport *t, const TransportTarget *target, const char *command,
+                      int64_t timeout_ms, TransportDoneFn done, void *userdata, TransportJob **ret,
+                      Error **error)
+{
+    CONTRACT(timeout_ms > 0);
+    if (str_empty(command))
+        return error_set(error, ERROR_INVALID, "the command is empty");
+    if (strlen(command) > TRANSPORT_COMMAND_MAX)
+        return error_set(error, ERROR_TOO_LARGE, "a command may have %d bytes, this one has %zu",
+                         TRANSPORT_COMMAND_MAX, strlen(command));
+    TransportJob *job =
+        job_new(t, &kind_command, target, xstrdup(command), timeout_ms, done, userdata);
+    return job_submit(job, target, ret, error);
+}
+
+/* Relative paths start with "./", so that none looks like an option. */
+static int path_check(const char *path, char **ret, Error **error)
+{
+    if (str_empty(path))
+        return error_set(error, ERROR_INVALID, "the path is empty");
+    if (strlen(path) > TRANSPORT_PATH_MAX)
+        return error_set(error, ERROR_INVALID, "a path may have %d bytes, this one has %zu",
+                         TRANSPORT_PATH_MAX, strlen(path));
+    *ret = path[0] == '/' ? xstrdup(path) : xasprintf("./%s", path);
+    return 0;
+}
+
+static int file_job(Transport *t, const JobKind *kind, const TransportTarget *target,
+                    const char *path, int64_t timeout_ms, TransportDoneFn done, void *userdata,
+                    TransportJob **ret_job, Error **error)
+{
+    char *subject = NULL;
+
+    CONTRACT(timeout_ms > 0);
+    int r = path_check(path, &subject, error);
+    if (r >= 0)
+        *ret_job = job_new(t, kind, target, subject, timeout_ms, done, userdata);
+    return r;
+}
+
+int transport_upload(Transport *t, const TransportTarget *target, const char *path,
+                     const void *data, size_t len, int64_t timeout_ms, TransportDoneFn done,
+                     void *userdata, TransportJob **ret, Error **error)
+{
+    TransportJob *job = NULL;
+
+    if (len > TRANSPORT_FILE_MAX)
+        return error_set(error, ERROR_TOO_LARGE, "a file may have %d bytes, this one has %zu",
+                         TRANSPORT_FILE_MAX, len);
+    if (str_ends_with(path, "/"))
+        return error_set(error, ERROR_INVALID, "'%s': is a directory", path);
+    int r = file_job(t, &kind_upload, target, path, timeout_ms, done, userdata, &job, error);
+    if (r < 0)
+        return r;
+    job->data = xmemdup(data, len);
+    job->data_len = len;
+    return job_submit(job, target, ret, error);
+}
+
+int transport_download(Transport *t, const TransportTarget *target, const char *path,
+                       size_t max_bytes, int64_t timeout_ms, TransportDoneFn done, void *userdata,
+                       TransportJob **ret, Error **error)
+{
+    TransportJob *job = NULL;
+    int r = file_job(t, &kind_download, target, path, timeout_ms, done, userdata, &job, error);
+
+    if (r < 0)
+        return r;
+    job->limit = max_bytes < TRANSPORT_FILE_MAX ? max_bytes : TRANSPORT_FILE_MAX;
+    return job_submit(job, target, ret, error);
+}
+
+int transport_list(Transport *t, const TransportTarget *target, const char *path,
+                   uint64_t max_entries, int64_t timeout_ms, TransportDoneFn done, void *userdata,
+                   TransportJob **ret, Error **error)
+{
+    TransportJob *job = NULL;
+    int r = file_job(t, &kind_list, target, path, timeout_ms, done, userdata, &job, error);
+
+    if (r < 0)
+        return r;
+    job->limit = max_entries;
+    return job_submit(job, target, ret, error);
+}
+
+int transport_exists(Transport *t, const TransportTarget *target, const char *path,
+                     int64_t timeout_ms, TransportDoneFn done, void *userdata, TransportJob **ret,
+                     Error **error)
+{
+    TransportJob *job = NULL;
+    int r = file_job(t, &kind_exists, target, path, timeout_ms, done, userdata, &job, error);
+
+    return r < 0 ? r : job_submit(job, target, ret, error);
+}
+
+void transport_cancel(TransportJob *job)
+{
+    Transport *t = job->transport;
+
+    if (atomic_exchange(&job->cancelled, true) || job->delivered)
+        return;
+    if (job->slot || job->question) {
+        cancel_scan_post(t);
+        return;
+    }
+    list_remove(&job->queued);
+    job->queue->n_waiting--;
+    error_set(&job->error, ERROR_CANCELLED, "cannot %s: it was cancelled", job->kind->verb);
+    completion_without_session(job);
+}
