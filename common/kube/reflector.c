@@ -41,6 +41,7 @@ struct Reflector {
     LoopTimer wait;
     unsigned failures;
     int64_t watch_since_ms;
+    bool advanced; /* the version, since the list or watch began */
 
     char *version;   /* resourceVersion the view has reached, or NULL */
     char *next_page; /* continue token, or NULL */
@@ -77,8 +78,10 @@ static void deliver(Reflector *r, JsonValue *object, void (*handler)(JsonValue *
 
 static void set_version(Reflector *r, const char *version)
 {
-    if (!str_empty(version) && strlen(version) <= VERSION_MAX)
-        str_replace(&r->version, version);
+    if (str_empty(version) || strlen(version) > VERSION_MAX || str_eq(version, r->version))
+        return;
+    str_replace(&r->version, version);
+    r->advanced = true;
 }
 
 /* --- addresses --- */
@@ -313,7 +316,7 @@ static void watch_closed(Reflector *r)
 static void watch_ended(Reflector *r, const Error *error)
 {
     r->lines = json_line_stream_free(r->lines);
-    if (watch_was_settled(r))
+    if (watch_was_settled(r) || r->advanced)
         r->failures = 0;
     if (!error)
         watch_closed(r);
@@ -390,6 +393,7 @@ static HttpRequest request_for_phase(Reflector *r)
 static void prepare_phase(Reflector *r, Buf *url)
 {
     r->watch_since_ms = 0;
+    r->advanced = false;
     if (r->phase == PHASE_WATCH) {
         r->lines = json_line_stream_new(OBJECT_MAX_BYTES, on_event, r);
         watch_url(r, url);
