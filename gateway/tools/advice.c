@@ -9,6 +9,7 @@
 static const char *const next_steps[ERROR_KIND_MAX] = {
     [ERROR_INTERNAL] = "Call get_sandbox_status; if it goes on, tell an administrator",
     [ERROR_INVALID] = "Call %s with corrected arguments",
+    [ERROR_UNAUTHENTICATED] = "Ask an administrator for a new token, then call %s again",
     [ERROR_DENIED] = "Ask an administrator for the right that is missing",
     [ERROR_NOT_FOUND] = "Call list_files on the directory to see what is there",
     [ERROR_CONFLICT] = "Call get_sandbox_status, then %s again",
