@@ -26,5 +26,11 @@ ApiOutcome api_outcome_of_error(const Error *e)
         [ERROR_CANCELLED] = API_UNKNOWN,
     };
 
-    return e ? outcomes[e->kind] : API_OK;
+    if (!e)
+        return API_OK;
+    /* An exceeded quota, not a server that is asked too often: what is wrong belongs in the status.
+     */
+    if (e->kind == ERROR_EXHAUSTED && e->http_status == 403)
+        return API_REFUSED;
+    return outcomes[e->kind];
 }
