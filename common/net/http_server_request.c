@@ -45,6 +45,7 @@ void *http_request_on_target(void *server, const char *target, struct MHD_Connec
     r->began_ms = http_now_ms();
     r->target = xstrdup_null(target);
     r->body = BUF_INIT(s->options.max_body_bytes);
+    http_connection_set_idle(r->link, false);
     http_connection_wait(r->link, (int64_t)s->options.receive_timeout_s * 1000);
     return r;
 }
@@ -340,6 +341,7 @@ void http_request_on_completed(void *server, struct MHD_Connection *connection, 
     (void)connection;
     if (!r)
         return;
+    http_connection_set_idle(r->link, true);
     http_connection_wait(r->link, 1000 * ((int64_t)s->options.keepalive_timeout_s +
                                           (int64_t)s->options.receive_timeout_s));
     if (r->begun)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/http_rig.h"
 
+#include <netinet/tcp.h>
+
 #define HOST "Host: x\r\n"
 #define GET_HELLO "GET /hello HTTP/1.1\r\n" HOST "\r\n"
 
@@ -416,6 +418,24 @@ static void test_idle_connections_end(void **state)
     rig_stop();
 }
 
+/* A request and the end of the connection in one go: answered, and not kept. */
+static void test_request_with_fin(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        Peer p = peer_open();
+        const int on = 1, off = 0;
+        assert_int_equal(setsockopt(p.fd, IPPROTO_TCP, TCP_CORK, &on, sizeof on), 0);
+        peer_send(&p, GET_HELLO);
+        assert_int_equal(shutdown(p.fd, SHUT_WR), 0);
+        (void)setsockopt(p.fd, IPPROTO_TCP, TCP_CORK, &off, sizeof off);
+        peer_expect(&p, 200, "hello");
+        if (i == 19)
+            assert_true(peer_ended(&p));
+        peer_close(&p);
+    }
+}
+
 static void test_connections_per_ip(void **state)
 {
     (void)state;
@@ -583,6 +603,7 @@ int main(void)
         cmocka_unit_test(test_slow_body),
         cmocka_unit_test(test_slow_reader),
         cmocka_unit_test(test_idle_connections_end),
+        TEST(test_request_with_fin),
         cmocka_unit_test(test_connections_per_ip),
         cmocka_unit_test(test_connection_ceiling),
         TEST(test_drain_and_quiesce),
