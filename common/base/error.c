@@ -62,7 +62,7 @@ static _printf_(1, 0) char *format_message(const char *fmt, va_list ap)
     return sanitise(s);
 }
 
-int error_set(Error **error, ErrorKind kind, const char *fmt, ...)
+int(error_set)(Error **error, ErrorKind kind, const char *fmt, ...)
 {
     Error *e;
     va_list ap;
@@ -80,7 +80,7 @@ int error_set(Error **error, ErrorKind kind, const char *fmt, ...)
     return error_errno(kind);
 }
 
-int error_wrap(Error **error, int r, const char *fmt, ...)
+int(error_wrap)(Error **error, int r, const char *fmt, ...)
 {
     _cleanup_free_ char *context = NULL;
     char *message;
@@ -97,7 +97,7 @@ int error_wrap(Error **error, int r, const char *fmt, ...)
     return r;
 }
 
-int error_hint(Error **error, int r, const char *fmt, ...)
+int(error_hint)(Error **error, int r, const char *fmt, ...)
 {
     char *hint;
     va_list ap;

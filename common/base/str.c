@@ -14,11 +14,6 @@ bool str_eq(const char *a, const char *b)
     return strcmp(a, b) == 0;
 }
 
-bool str_empty(const char *s)
-{
-    return !s || !*s;
-}
-
 bool str_starts_with(const char *s, const char *prefix)
 {
     return strncmp(s, prefix, strlen(prefix)) == 0;

@@ -9,8 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-bool str_eq(const char *a, const char *b); /* NULL equals only NULL */
-bool str_empty(const char *s);             /* NULL or "" */
+bool str_eq(const char *a, const char *b);  /* NULL equals only NULL */
+static inline bool str_empty(const char *s) /* NULL or "" */
+{
+    return !s || !*s;
+}
 bool str_starts_with(const char *s, const char *prefix);
 bool str_ends_with(const char *s, const char *suffix);
 /* Whole-string decimal parsers: no sign for u64, no spaces, no overflow. -EINVAL / -ERANGE. */
