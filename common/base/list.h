@@ -16,14 +16,6 @@ static inline void list_init(List *l)
     l->next = l->prev = l;
 }
 
-#ifdef __clang_analyzer__
-/* It does not follow links: it has to take these for functions that may change any node. */
-bool list_empty(const List *l);
-bool list_linked(const List *n);
-void list_push(List *head, List *n);
-void list_remove(List *n);
-List *list_pop(List *head);
-#else
 static inline bool list_empty(const List *l)
 {
     return !l->next || l->next == l;
@@ -59,7 +51,6 @@ static inline List *list_pop(List *head) /* the first, or NULL */
     list_remove(n);
     return n;
 }
-#endif
 
 #define LIST_ENTRY(node, type, member) CONTAINER_OF(node, type, member)
 #define list_foreach(pos, head) for (List *pos = (head)->next; pos != (head); pos = pos->next)
