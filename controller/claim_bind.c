@@ -103,7 +103,7 @@ static bool names_are_known(const ClaimPass *p)
     const char *name = p->c->status_sandbox ? p->c->status_sandbox : p->reference;
 
     if (!name || world_sandbox(p->in->world, ns, name) ||
-        plan_live_get(p->in, OBJ_SANDBOX, ns, name, NULL))
+        plan_live_get(p->in, OBJ_SANDBOX, ns, name))
         return true;
     plan_need_get(p->plan, OBJ_SANDBOX, ns, name);
     return false;
@@ -117,7 +117,7 @@ static bool find_pool(ClaimPass *p)
     p->pool = world_pool(p->in->world, ns, name);
     if (p->pool)
         return true;
-    if (!str_empty(name) && !plan_live_get(p->in, OBJ_POOL, ns, name, NULL)) {
+    if (!str_empty(name) && !plan_live_get(p->in, OBJ_POOL, ns, name)) {
         plan_need_get(p->plan, OBJ_POOL, ns, name);
         return false;
     }
@@ -134,7 +134,7 @@ static bool find_template(ClaimPass *p)
     p->template = world_template(p->in->world, ns, name);
     if (p->template)
         return true;
-    if (!str_empty(name) && !plan_live_get(p->in, OBJ_TEMPLATE, ns, name, NULL)) {
+    if (!str_empty(name) && !plan_live_get(p->in, OBJ_TEMPLATE, ns, name)) {
         plan_need_get(p->plan, OBJ_TEMPLATE, ns, name);
         return false;
     }

@@ -96,10 +96,12 @@ typedef struct PlanEvent {
     char *annotations_json; /* object text or NULL */
 } PlanEvent;
 
+#define PLAN_READS_MAX 4
 typedef enum PlanNeedType { NEED_NONE, NEED_GET, NEED_LIST } PlanNeedType;
 
 /* The plan cannot go on without a live read: the executor does it and plans again with the answer
- * in PlanInput.live. A GET's object also goes into the World. */
+ * in PlanInput.live. A GET's object also goes into the World. A pass reads PLAN_READS_MAX times at
+ * most. */
 typedef struct PlanNeed {
     PlanNeedType type;
     ObjKind kind;
@@ -114,7 +116,8 @@ typedef struct PlanLive {
     PlanNeedType type; /* what was asked for */
     ObjKind kind;
     char *ns, *name;
-    const JsonValue *object;   /* GET: NULL proves that there is none of that name */
+    bool found;                /* GET: false proves that there is none of that name */
+    const JsonValue *object;   /* GET: the document, in the round after the read only */
     const PlanLiveItem *items; /* LIST: complete */
     size_t n_items;
 } PlanLive;
@@ -126,7 +129,8 @@ typedef struct PlanInput {
     int64_t now_ms;       /* wall clock */
     uint64_t random;      /* seeds the names of new pool members */
     bool synced;          /* every cache has been listed and is being watched now */
-    const PlanLive *live; /* NULL: nothing was read */
+    const PlanLive *live; /* all that was read in this pass, in order */
+    size_t n_live;
 } PlanInput;
 
 /* What the memo is to become (model.h); applied by the executor when it takes the plan. */

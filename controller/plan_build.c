@@ -207,24 +207,26 @@ void plan_need_list(Plan *plan, ObjKind kind, const char *ns)
     need(plan, NEED_LIST, kind, ns, NULL);
 }
 
-bool plan_live_get(const PlanInput *in, ObjKind kind, const char *ns, const char *name,
-                   const JsonValue **ret)
+static const PlanLive *live_find(const PlanInput *in, PlanNeedType type, ObjKind kind,
+                                 const char *ns, const char *name)
 {
-    const PlanLive *live = in->live;
-
-    if (!live || live->type != NEED_GET || live->kind != kind || !str_eq(live->ns, ns) ||
-        !str_eq(live->name, name))
-        return false;
-    if (ret)
-        *ret = live->object;
-    return true;
+    for (size_t i = in->n_live; i > 0; i--) {
+        const PlanLive *live = &in->live[i - 1];
+        if (live->type == type && live->kind == kind && str_eq(live->ns, ns) &&
+            str_eq(live->name, name))
+            return live;
+    }
+    return NULL;
 }
 
-bool plan_live_list(const PlanInput *in, ObjKind kind, const char *ns)
+const PlanLive *plan_live_get(const PlanInput *in, ObjKind kind, const char *ns, const char *name)
 {
-    const PlanLive *live = in->live;
+    return live_find(in, NEED_GET, kind, ns, name);
+}
 
-    return live && live->type == NEED_LIST && live->kind == kind && str_eq(live->ns, ns);
+const PlanLive *plan_live_list(const PlanInput *in, ObjKind kind, const char *ns)
+{
+    return live_find(in, NEED_LIST, kind, ns, NULL);
 }
 
 /* Longer than any back-off: what is further ahead was set before the wall clock was put back. */

@@ -51,10 +51,9 @@ void plan_wake_at(Plan *plan, int64_t at_ms); /* TIME_NONE is ignored */
 void plan_need_get(Plan *plan, ObjKind kind, const char *ns, const char *name);
 void plan_need_list(Plan *plan, ObjKind kind, const char *ns);
 
-/* What was read live for this round: whether it was asked, and then the object (NULL: absent). */
-bool plan_live_get(const PlanInput *in, ObjKind kind, const char *ns, const char *name,
-                   const JsonValue **ret);
-bool plan_live_list(const PlanInput *in, ObjKind kind, const char *ns);
+/* What was read live in this pass, or NULL. */
+const PlanLive *plan_live_get(const PlanInput *in, ObjKind kind, const char *ns, const char *name);
+const PlanLive *plan_live_list(const PlanInput *in, ObjKind kind, const char *ns);
 
 /* The trouble of o while it has to be waited out, or NULL. */
 const ObjTrouble *plan_trouble(const PlanInput *in, const Obj *o);

@@ -81,6 +81,7 @@ static int plan_orphans(const PlanInput *in, const char *ns, const OrphanRule *r
                         Plan *plan, Error **error)
 {
     _cleanup_(hashmap_freep) Hashmap *living = NULL;
+    const PlanLive *live;
     bool any = false;
     WorldIter it = all;
     const Obj *o;
@@ -91,11 +92,12 @@ static int plan_orphans(const PlanInput *in, const char *ns, const OrphanRule *r
         any = is_suspect(o);
     if (!any)
         return 0;
-    if (!plan_live_list(in, rule->owners, ns)) {
+    live = plan_live_list(in, rule->owners, ns);
+    if (!live) {
         plan_need_list(plan, rule->owners, ns);
         return 0;
     }
-    living = living_marks(rule, in->live);
+    living = living_marks(rule, live);
     for (it = all; (o = world_next(&it));) {
         int r = judge(in, rule, living, o, plan, error);
         if (r < 0)

@@ -78,21 +78,22 @@ static bool find_pod_spec(const PlanInput *in, const Sandbox *s, Plan *plan, Jso
 {
     const Template *t =
         s->template_ref ? world_template(in->world, s->obj.ns, s->template_ref) : NULL;
-    const JsonValue *doc = NULL;
+    const PlanLive *live;
 
     if (t && t->blueprint_hash == s->blueprint_hash) {
         jw_key(w, "spec");
         jw_raw(w, t->pod_spec, t->pod_spec_len);
         return true;
     }
-    if (!plan_live_get(in, OBJ_SANDBOX, s->obj.ns, s->obj.name, &doc)) {
+    live = plan_live_get(in, OBJ_SANDBOX, s->obj.ns, s->obj.name);
+    if (!live || (live->found && !live->object)) {
         plan_need_get(plan, OBJ_SANDBOX, s->obj.ns, s->obj.name);
         return false;
     }
-    if (!doc || !str_eq(json_str(doc, "metadata.uid"), s->obj.uid))
+    if (!live->found || !str_eq(json_str(live->object, "metadata.uid"), s->obj.uid))
         return false; /* gone: its deletion is on its way to the World */
     jw_key(w, "spec");
-    jw_value(w, json_path(doc, "spec.podTemplate.spec"));
+    jw_value(w, json_path(live->object, "spec.podTemplate.spec"));
     return true;
 }
 
@@ -158,7 +159,7 @@ static bool is_fresh(const PlanInput *in, const Pod *pod, Plan *plan)
     if (strmap_get(pod->labels, LABEL_NAME_HASH))
         return true;
     plan_wake_at(plan, in->now_ms + UNWATCHED_RECHECK_MS);
-    if (plan_live_get(in, OBJ_POD, pod->obj.ns, pod->obj.name, NULL))
+    if (plan_live_get(in, OBJ_POD, pod->obj.ns, pod->obj.name))
         return true;
     plan_need_get(plan, OBJ_POD, pod->obj.ns, pod->obj.name);
     return false;

@@ -8,8 +8,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* Live reads that one pass may need. */
-#define ROUNDS_MAX 4
 /* Passes that wrote something, without one in between that had nothing to do. */
 #define STREAK_MAX 100
 #define CONFLICTS_MAX 3
@@ -45,13 +43,18 @@ static uint64_t request_new(Flight *f, RequestType type, size_t op, const char *
     return ticket;
 }
 
+static void items_free(PlanLiveItem *items, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        free(items[i].name);
+        free(items[i].uid);
+    }
+    free(items);
+}
+
 static void request_free(Request *q)
 {
-    for (size_t i = 0; i < q->n_items; i++) {
-        free(q->items[i].name);
-        free(q->items[i].uid);
-    }
-    free(q->items);
+    items_free(q->items, q->n_items);
     free(q->uid);
     free(q);
 }
@@ -68,17 +71,14 @@ static Request *request_take(Reconciler *r, uint64_t ticket)
     return q;
 }
 
-static void live_done(PlanLive *live)
-{
-    free(live->ns);
-    free(live->name);
-    *live = (PlanLive){0};
-}
-
 static Flight *flight_free(Flight *f)
 {
     plan_done(&f->plan);
-    live_done(&f->live);
+    for (size_t i = 0; i < f->n_live; i++) {
+        free(f->live[i].ns);
+        free(f->live[i].name);
+        items_free(f->items[i], f->live[i].n_items);
+    }
     free(f->op_ok);
     free(f->key);
     free(f->ns);
@@ -261,11 +261,12 @@ static void submit_need(Flight *f)
     const PlanNeed *need = &f->plan.need;
     const Obj *known;
 
-    live_done(&f->live);
-    f->live = (PlanLive){.type = need->type,
-                         .kind = need->kind,
-                         .ns = xstrdup(need->ns),
-                         .name = xstrdup_null(need->name)};
+    if (f->n_live > 0)
+        f->live[f->n_live - 1].object = NULL; /* it was borrowed for that round */
+    f->live[f->n_live++] = (PlanLive){.type = need->type,
+                                      .kind = need->kind,
+                                      .ns = xstrdup(need->ns),
+                                      .name = xstrdup_null(need->name)};
     if (need->type == NEED_LIST) {
         r->stats.lists++;
         r->options.port.list(request_new(f, REQUEST_NEED_LIST, 0, NULL), need->kind, need->ns,
@@ -292,7 +293,7 @@ static void apply_memo(const Flight *f)
         world_set_waiting(f->r->world, obj_claim(o), f->plan.memo.wait_for_member);
 }
 
-static void plan_round(Flight *f, bool have_live)
+static void plan_round(Flight *f)
 {
     Reconciler *r = f->r;
     const PlanInput in = {
@@ -302,18 +303,22 @@ static void plan_round(Flight *f, bool have_live)
         .now_ms = r->now_ms,
         .random = random_next(&r->random),
         .synced = reconciler_synced(r) && reconciler_all_connected(r),
-        .live = have_live ? &f->live : NULL,
+        .live = f->live,
+        .n_live = f->n_live,
     };
     _cleanup_error_ Error *error = NULL;
 
     plan_done(&f->plan);
     r->stats.plans++;
-    if (plan_key(&in, &f->plan, &error) < 0 || ++f->rounds > ROUNDS_MAX) {
+    if (plan_key(&in, &f->plan, &error) < 0) {
         fail(f);
         return;
     }
     if (f->plan.need.type != NEED_NONE) {
-        submit_need(f);
+        if (f->n_live < PLAN_READS_MAX)
+            submit_need(f);
+        else
+            fail(f);
         return;
     }
     apply_memo(f);
@@ -353,7 +358,7 @@ void reconciler_start(Reconciler *r, const char *key)
     f->ns = xstrndup(ns, ns_len);
     f->name = xstrdup(name);
     settle_pending(f);
-    plan_round(f, false);
+    plan_round(f);
 }
 
 static void refresh(Flight *f, size_t op_index)
@@ -532,13 +537,16 @@ static void refresh_done(Flight *f, const Request *q, const ApiResult *result)
 
 static void need_done(Flight *f, const Request *q, const ApiResult *result)
 {
-    if (!take_live(f->r, q, f->live.kind, f->live.ns, f->live.name, result)) {
+    PlanLive *live = &f->live[f->n_live - 1];
+
+    if (!take_live(f->r, q, live->kind, live->ns, live->name, result)) {
         f->retry_after_ms = result->retry_after_ms;
         fail(f);
         return;
     }
-    f->live.object = result->outcome == API_OK ? result->object : NULL;
-    plan_round(f, true);
+    live->found = result->outcome == API_OK;
+    live->object = result->object;
+    plan_round(f);
 }
 
 void reconciler_get_done(Reconciler *r, uint64_t ticket, const ApiResult *result)
@@ -566,6 +574,19 @@ void reconciler_list_item(Reconciler *r, uint64_t ticket, const JsonValue *doc)
     q->items[q->n_items++] = (PlanLiveItem){xstrdup(name), xstrdup(uid)};
 }
 
+/* The flight takes the items over. */
+static void list_done(Flight *f, Request *q)
+{
+    PlanLive *live = &f->live[f->n_live - 1];
+
+    f->items[f->n_live - 1] = TAKE_PTR(q->items);
+    live->items = f->items[f->n_live - 1];
+    live->n_items = q->n_items;
+    q->n_items = 0;
+    live->found = true;
+    plan_round(f);
+}
+
 void reconciler_list_done(Reconciler *r, uint64_t ticket, const ApiResult *result)
 {
     Request *q = request_take(r, ticket);
@@ -576,9 +597,7 @@ void reconciler_list_done(Reconciler *r, uint64_t ticket, const ApiResult *resul
         q->flight->retry_after_ms = result->retry_after_ms;
         fail(q->flight);
     } else {
-        q->flight->live.items = q->items;
-        q->flight->live.n_items = q->n_items;
-        plan_round(q->flight, true);
+        list_done(q->flight, q);
     }
     request_free(q);
 }

@@ -13,12 +13,13 @@ typedef struct Flight {
     KeyKind kind;
     char *ns, *name;
     Plan plan;
-    PlanLive live;
+    PlanLive live[PLAN_READS_MAX];
+    PlanLiveItem *items[PLAN_READS_MAX]; /* what live points to, owned */
+    size_t n_live;
     bool *op_ok; /* per op: it succeeded */
     size_t outstanding;
-    unsigned rounds; /* of live reads */
-    bool failed;     /* back off */
-    bool conflict;   /* somebody else was faster: plan again at once */
+    bool failed;   /* back off */
+    bool conflict; /* somebody else was faster: plan again at once */
     int64_t retry_after_ms;
 } Flight;
 

@@ -32,6 +32,18 @@ void check_disturbed(Sim *sim)
     sim->check->disturbed_ms = sim_mono_ms(sim);
 }
 
+void check_restart(Sim *sim)
+{
+    sim->check->totals.restarts++;
+    check_disturbed(sim);
+}
+
+void check_watch_cut(Sim *sim)
+{
+    sim->check->totals.watch_cuts++;
+    check_disturbed(sim);
+}
+
 void check_totals(const Sim *sim, SimTotals *ret)
 {
     *ret = sim->check->totals;
@@ -143,10 +155,30 @@ static bool recently_touched(const Sim *sim, const Stored *o)
     return o->user_ms != 0 && sim_mono_ms(sim) - o->user_ms < IN_FLIGHT_MS;
 }
 
+/* What is stamped as activity before the clock is put back lies in the future afterwards, and the
+ * controller does not believe it: idleness cannot be foretold here then. */
+static bool is_early(const Sim *sim, const Stored *claim)
+{
+    bool idle = doc_get(doc_path(claim->doc, "metadata.annotations"), ANNOTATION_IDLE_TIMEOUT);
+
+    return facts_claim_deadline(claim) > sim_wall_ms(sim) && !(idle && claim->jumped) &&
+           sim_mono_ms(sim) - sim->jumped_ms > IN_FLIGHT_MS;
+}
+
+static void mark_jumped(_unused_ Sim *sim, Stored *o, _unused_ void *arg)
+{
+    o->jumped = true;
+}
+
+void check_clock_jump(Sim *sim)
+{
+    server_each(sim, OBJ_CLAIM, mark_jumped, NULL);
+    check_disturbed(sim);
+}
+
 static void delete_of_claim(Sim *sim, const Stored *o)
 {
-    if (facts_claim_deadline(o) > sim_wall_ms(sim) &&
-        sim_mono_ms(sim) - sim->jumped_ms > IN_FLIGHT_MS)
+    if (is_early(sim, o))
         sim_fail(sim, "claim %s/%s was deleted %lld ms before its deadline", o->ns, o->name,
                  (long long)(facts_claim_deadline(o) - sim_wall_ms(sim)));
     if (!str_eq(facts_ready_reason(o), "ClaimExpired"))

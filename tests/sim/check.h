@@ -21,6 +21,9 @@ void check_op(Sim *sim, const PlanOp *op, ApiOutcome outcome);
 void check_event(Sim *sim, const PlanEvent *event);
 /* Something went wrong that costs extra writes. */
 void check_disturbed(Sim *sim);
+void check_clock_jump(Sim *sim);
+void check_restart(Sim *sim);
+void check_watch_cut(Sim *sim);
 void check_step(Sim *sim);
 void check_settled(Sim *sim);
 void check_totals(const Sim *sim, SimTotals *ret);

@@ -102,6 +102,8 @@ void check_submit(Sim *sim, const PlanOp *op)
         sim->check->totals.cold++;
     if (!f)
         return;
+    if (target && target->kind == OBJ_CLAIM && facts_claim_deadline(target) <= sim_wall_ms(sim))
+        f->dirty = true; /* its end is accounted for elsewhere */
     f->writes++;
     if (op->reserve_for)
         f->warm = target && facts_is_ready(target);

@@ -360,7 +360,7 @@ void line_restart(Sim *sim)
     if (!l->reconciler)
         return;
     sim_trace(sim, "controller dies");
-    check_disturbed(sim);
+    check_restart(sim);
     l->process++;
     l->reconciler = reconciler_free(l->reconciler);
     for (ObjKind k = 0; k < OBJ_KIND_MAX; k++)
@@ -373,7 +373,7 @@ void line_cut_watch(Sim *sim, ObjKind kind)
     if (!sim->line->reconciler)
         return;
     sim_trace(sim, "watch of %s is cut", obj_resource(kind)->plural);
-    check_disturbed(sim);
+    check_watch_cut(sim);
     watch_stream_cut(sim, sim->line->streams[kind]);
 }
 

@@ -17,6 +17,7 @@ typedef struct Stored {
     bool watched;     /* line.c: the watch has it */
     bool stopping;    /* cluster.c: its end is under way */
     int64_t user_ms;  /* when a user last changed it (monotonic) */
+    bool jumped;      /* the wall clock jumped since it was made */
     char *claimed_by; /* check.c: UID of the claim that a Sandbox was given to */
 } Stored;
 

@@ -119,7 +119,7 @@ static void misfortunes(Sim *sim)
         sim->wall_offset_ms += sim_between(sim, -30000, 30000);
         sim->jumped_ms = sim_mono_ms(sim);
         sim_trace(sim, "the wall clock jumps");
-        check_disturbed(sim);
+        check_clock_jump(sim);
     }
 }
 
