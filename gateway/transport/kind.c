@@ -108,8 +108,11 @@ static int command_finish(TransportJob *job, const char *trailer, Error **error)
 
 /* --- files --- */
 
+/* Relative paths are sent with "./", so that none looks like an option. */
 static void path_params(TransportJob *job, Buf *out)
 {
+    if (job->subject[0] != '/')
+        (void)buf_append_str(out, "./");
     script_param(out, job->subject);
 }
 
@@ -135,7 +138,7 @@ static void upload_params(TransportJob *job, Buf *out)
 {
     char hex[2 * SHA256_LEN + 1];
 
-    script_param(out, job->subject);
+    path_params(job, out);
     script_param_u64(out, job->data_len);
     crypto_sha256_hex(job->data, job->data_len, hex, sizeof(hex) - 1);
     script_param(out, hex);
@@ -152,7 +155,7 @@ static int upload_finish(TransportJob *job, const char *trailer, Error **error)
 
 static void download_params(TransportJob *job, Buf *out)
 {
-    script_param(out, job->subject);
+    path_params(job, out);
     script_param_u64(out, job->limit);
 }
 

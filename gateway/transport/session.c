@@ -230,6 +230,17 @@ static void on_watch(void *userdata)
         session_stop_command(s, "t");
 }
 
+/* The pod ends, and its grace is over. */
+static void on_pod_end(void *userdata)
+{
+    Session *s = userdata;
+
+    if (s->phase == SESSION_RUNNING)
+        session_lost(s, "the sandbox's pod ended");
+    else if (s->phase < SESSION_RUNNING)
+        session_fail(s, ERROR_UNAVAILABLE, "the sandbox's pod ended");
+}
+
 /* --- what arrives --- */
 
 static void hello_take(Session *s, const char *data, size_t len)
@@ -317,6 +328,7 @@ static void session_release(Session *s)
 {
     ws_timer_stop(ws_of(s), &s->deadline);
     ws_timer_stop(ws_of(s), &s->watch);
+    ws_timer_stop(ws_of(s), &s->pod_end);
     list_remove(&s->link);
     completion_released(job_of(s));
 }
@@ -363,6 +375,7 @@ static void session_init(TransportJob *job)
         .messages = BUF_INIT(MESSAGES_MAX),
         .deadline = {.fn = on_deadline, .userdata = s},
         .watch = {.fn = on_watch, .userdata = s},
+        .pod_end = {.fn = on_pod_end, .userdata = s},
     };
     random_hex(nonce, SCRIPT_NONCE_LEN);
     random_hex(s->id, SCRIPT_ID_LEN);
@@ -429,12 +442,21 @@ static void session_cancel(Session *s)
         session_fail(s, ERROR_CANCELLED, "it was cancelled");
 }
 
-void session_cancel_scan(void *userdata)
+static void session_end_by(Session *s, int64_t end_ms)
+{
+    int64_t left_ms = end_ms - clock_monotonic_ms(&clock_system);
+
+    if (end_ms != 0 && s->phase < SESSION_DONE && !heap_has(&s->pod_end.heap))
+        ws_timer_set(ws_of(s), &s->pod_end, left_ms);
+}
+
+void session_scan(void *userdata)
 {
     Transport *t = userdata;
 
     list_foreach_safe (link, &t->sessions) {
         Session *s = LIST_ENTRY(link, Session, link);
+        session_end_by(s, atomic_load(&job_of(s)->end_ms));
         if (atomic_load(&job_of(s)->cancelled))
             session_cancel(s);
     }

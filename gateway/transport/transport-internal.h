@@ -50,7 +50,7 @@ typedef struct Session {
     size_t sent;          /* of the head, then of the upload */
     bool stop_sent;
     int64_t started_ms;
-    LoopTimer deadline, watch;
+    LoopTimer deadline, watch, pod_end;
     /* what is collected; which of them depends on the kind */
     OutputKeeper kept[2];
     Buf content;
@@ -78,6 +78,7 @@ struct TransportJob {
 
     /* any thread */
     atomic_bool cancelled;
+    atomic_llong end_ms; /* monotonic: ended by then, as the pod ends; 0: no such limit */
 
     /* the loop */
     List link; /* in Transport.jobs */
@@ -113,7 +114,7 @@ struct Transport {
     Hashmap *queues; /* of ContainerQueue by "ns/pod/container" */
     char *ca_pem;    /* as the WebSocket client has it */
     LoopTimer drain; /* for jobs that end without a session */
-    LoopTimer cancel_scan;
+    LoopTimer scan;  /* again, where the other thread's queue was full */
 
     /* the WebSocket client's thread */
     List sessions;
@@ -144,8 +145,8 @@ void transport_result_done(TransportResult *r);
 
 /* --- session.c: the WebSocket client's thread --- */
 void session_start(void *job);
-/* Looks which running jobs were cancelled. */
-void session_cancel_scan(void *transport);
+/* Looks which running jobs were cancelled, and which got an end. */
+void session_scan(void *transport);
 void session_free(TransportJob *job);
 
 /* --- completion.c --- */

@@ -16,7 +16,7 @@
 #define STREAMS_MAX 256
 #define BOOTSTRAP_MAX 1024
 #define QUESTION_MS 5000
-#define CANCEL_AGAIN_MS 10
+#define SCAN_AGAIN_MS 10
 
 static void queue_run(ContainerQueue *q);
 
@@ -232,12 +232,12 @@ void transport_drain(void *userdata)
 }
 
 /* A full queue of the other thread delays. */
-static void cancel_scan_post(void *userdata)
+static void scan_post(void *userdata)
 {
     Transport *t = userdata;
 
-    if (ws_post(t->ws, session_cancel_scan, t) == -ENOBUFS)
-        loop_timer_set(t->loop, &t->cancel_scan, CANCEL_AGAIN_MS);
+    if (ws_post(t->ws, session_scan, t) == -ENOBUFS)
+        loop_timer_set(t->loop, &t->scan, SCAN_AGAIN_MS);
 }
 
 /* --- life --- */
@@ -269,7 +269,7 @@ int transport_new(Loop *loop, KubeClient *kube, Transport **ret, Error **error)
     t->kube = kube;
     t->queues = hashmap_new();
     t->drain = (LoopTimer){.fn = transport_drain, .userdata = t};
-    t->cancel_scan = (LoopTimer){.fn = cancel_scan_post, .userdata = t};
+    t->scan = (LoopTimer){.fn = scan_post, .userdata = t};
     list_init(&t->jobs);
     list_init(&t->sessions);
     list_init(&t->finished);
@@ -292,7 +292,7 @@ Transport *transport_free(Transport *t)
         return NULL;
     t->ws = ws_client_free(t->ws); /* ends the sessions and their thread */
     loop_timer_stop(t->loop, &t->drain);
-    loop_timer_stop(t->loop, &t->cancel_scan);
+    loop_timer_stop(t->loop, &t->scan);
     while (!list_empty(&t->jobs))
         job_free(LIST_ENTRY(t->jobs.next, TransportJob, link));
     t->queues = hashmap_free_with(t->queues, queue_free);
@@ -311,7 +311,7 @@ size_t transport_jobs(const Transport *t)
 /* --- requests --- */
 
 static TransportJob *job_new(Transport *t, const JobKind *kind, const TransportTarget *target,
-                             char *subject, int64_t timeout_ms, TransportDoneFn done,
+                             const char *subject, int64_t timeout_ms, TransportDoneFn done,
                              void *userdata)
 {
     TransportJob *job = xnew(TransportJob);
@@ -321,7 +321,7 @@ static TransportJob *job_new(Transport *t, const JobKind *kind, const TransportT
     job->ns = xstrdup(target->ns);
     job->pod = xstrdup(target->pod);
     job->container = xstrdup_null(target->container);
-    job->subject = subject;
+    job->subject = xstrdup(subject);
     job->timeout_ms = timeout_ms;
     job->done = done;
     job->userdata = userdata;
@@ -356,20 +356,17 @@ int transport_command(Transport *t, const TransportTarget *target, const char *c
     if (strlen(command) > TRANSPORT_COMMAND_MAX)
         return error_set(error, ERROR_TOO_LARGE, "a command may have %d bytes, this one has %zu",
                          TRANSPORT_COMMAND_MAX, strlen(command));
-    TransportJob *job =
-        job_new(t, &kind_command, target, xstrdup(command), timeout_ms, done, userdata);
+    TransportJob *job = job_new(t, &kind_command, target, command, timeout_ms, done, userdata);
     return job_submit(job, target, ret, error);
 }
 
-/* Relative paths start with "./", so that none looks like an option. */
-static int path_check(const char *path, char **ret, Error **error)
+static int path_check(const char *path, Error **error)
 {
     if (str_empty(path))
         return error_set(error, ERROR_INVALID, "the path is empty");
     if (strlen(path) > TRANSPORT_PATH_MAX)
         return error_set(error, ERROR_INVALID, "a path may have %d bytes, this one has %zu",
                          TRANSPORT_PATH_MAX, strlen(path));
-    *ret = path[0] == '/' ? xstrdup(path) : xasprintf("./%s", path);
     return 0;
 }
 
@@ -377,12 +374,10 @@ static int file_job(Transport *t, const JobKind *kind, const TransportTarget *ta
                     const char *path, int64_t timeout_ms, TransportDoneFn done, void *userdata,
                     TransportJob **ret_job, Error **error)
 {
-    char *subject = NULL;
-
     CONTRACT(timeout_ms > 0);
-    int r = path_check(path, &subject, error);
+    int r = path_check(path, error);
     if (r >= 0)
-        *ret_job = job_new(t, kind, target, subject, timeout_ms, done, userdata);
+        *ret_job = job_new(t, kind, target, path, timeout_ms, done, userdata);
     return r;
 }
 
@@ -441,18 +436,45 @@ int transport_exists(Transport *t, const TransportTarget *target, const char *pa
     return r < 0 ? r : job_submit(job, target, ret, error);
 }
 
+/* In its container's queue, not started. */
+static bool is_waiting(const TransportJob *job)
+{
+    return list_linked(&job->queued);
+}
+
+static void job_drop(TransportJob *job, ErrorKind kind, const char *why)
+{
+    list_remove(&job->queued);
+    job->queue->n_waiting--;
+    error_set(&job->error, kind, "cannot %s: %s", job->kind->verb, why);
+    completion_without_session(job);
+}
+
 void transport_cancel(TransportJob *job)
 {
     Transport *t = job->transport;
 
     if (atomic_exchange(&job->cancelled, true) || job->delivered)
         return;
-    if (job->slot || job->question) {
-        cancel_scan_post(t);
+    if (!is_waiting(job)) {
+        scan_post(t);
         return;
     }
-    list_remove(&job->queued);
-    job->queue->n_waiting--;
-    error_set(&job->error, ERROR_CANCELLED, "cannot %s: it was cancelled", job->kind->verb);
-    completion_without_session(job);
+    job_drop(job, ERROR_CANCELLED, "it was cancelled");
+}
+
+void transport_pod_ends(Transport *t, const char *ns, const char *pod, int64_t grace_ms)
+{
+    long long end_ms = clock_monotonic_ms(&clock_system) + grace_ms;
+
+    list_foreach (link, &t->jobs) {
+        TransportJob *job = LIST_ENTRY(link, TransportJob, link);
+        if (job->delivered || !str_eq(job->ns, ns) || !str_eq(job->pod, pod))
+            continue;
+        if (is_waiting(job))
+            job_drop(job, ERROR_UNAVAILABLE, "the sandbox's pod ended");
+        else
+            atomic_store(&job->end_ms, end_ms);
+    }
+    scan_post(t);
 }

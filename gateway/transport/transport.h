@@ -139,5 +139,9 @@ int transport_exists(Transport *t, const TransportTarget *target, const char *pa
  * the sandbox does not answer within five seconds); everything else with ERROR_CANCELLED. job must
  * not have been given to done yet; done follows, never from within this call. */
 void transport_cancel(TransportJob *job);
+/* The pod is being deleted, or gone: its jobs are ended (commands as COMMAND_LOST) where they are
+ * not through within grace_ms. Without this a job lasts as long as its stream, which a pod's grace
+ * period keeps open. */
+void transport_pod_ends(Transport *t, const char *ns, const char *pod, int64_t grace_ms);
 /* Jobs queued or running, for drain and metrics. */
 size_t transport_jobs(const Transport *t);
