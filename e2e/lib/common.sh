@@ -80,14 +80,14 @@ kas_log_tail() {
 # Reports once in ten seconds that the process $1 still runs. KAS_TICK may name a function that prints how
 # far it is.
 kas_heartbeat() {
-    local pid=$1 seconds=0 said=""
+    local pid=$1 begun=$SECONDS next=10 said
     while kill -0 "$pid" 2>/dev/null; do
-        sleep 0.2
-        seconds=$((seconds + 1))
-        if ((seconds % 50 == 0)); then
+        sleep 0.1
+        if ((SECONDS - begun >= next)); then
             said=""
             [[ -n ${KAS_TICK:-} ]] && said=$("$KAS_TICK")
-            note "still running, $((seconds / 5)) s${said:+, $said}"
+            note "still running, $((SECONDS - begun)) s${said:+, $said}"
+            next=$((SECONDS - begun + 10))
         fi
     done
 }
