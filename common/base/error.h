@@ -63,13 +63,13 @@ const char *error_message(const Error *e);
 
 /* What a compiler cannot see through a call, so that it knows that an out-parameter is not read
  * after a failure: error_set() gives a negative number, the others give back what they got. */
-static inline int error_negative(int r)
-{
-    if (r >= 0)
-        __builtin_unreachable();
-    return r;
-}
-#define error_set(...) error_negative((error_set)(__VA_ARGS__))
+#define error_set(...)                                                                             \
+    ({                                                                                             \
+        int _negative = (error_set)(__VA_ARGS__);                                                  \
+        if (_negative >= 0)                                                                        \
+            __builtin_unreachable();                                                               \
+        _negative;                                                                                 \
+    })
 #define error_wrap(error, r, ...) ERROR_SAME(error_wrap, _wrapped, error, r, __VA_ARGS__)
 #define error_hint(error, r, ...) ERROR_SAME(error_hint, _hinted, error, r, __VA_ARGS__)
 #define ERROR_SAME(fn, var, error, r, ...)                                                         \
