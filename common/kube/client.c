@@ -121,8 +121,9 @@ KubeClient *kube_client_free(KubeClient *c)
     if (!c)
         return NULL;
     loop_timer_stop(c->loop, &c->refresh);
-    while (!list_empty(&c->calls))
-        kube_call_cancel(LIST_ENTRY(c->calls.next, KubeCall, node));
+    List *n;
+    while ((n = list_pop(&c->calls)))
+        kube_call_cancel(LIST_ENTRY(n, KubeCall, node));
     http_client_free(c->http);
     kube_config_free(c->config);
     free(c->field_manager);

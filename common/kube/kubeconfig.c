@@ -241,7 +241,7 @@ static int load_namespace(const char *ns, KubeConfig *c, Error **error)
 
 static int load_named_user(Source *s, const char *name, KubeConfig *c, Error **error)
 {
-    const yaml_node_t *user;
+    const yaml_node_t *user = NULL;
     if (!name)
         return 0;
     int r = find_named(s, "users", "user", name, &user, error);
@@ -253,7 +253,7 @@ static int load_named_user(Source *s, const char *name, KubeConfig *c, Error **e
 
 static int load_named_cluster(Source *s, const char *name, KubeConfig *c, Error **error)
 {
-    const yaml_node_t *cluster;
+    const yaml_node_t *cluster = NULL;
     if (!name)
         return error_set(error, ERROR_INVALID, "the context names no cluster");
     int r = find_named(s, "clusters", "cluster", name, &cluster, error);
@@ -265,7 +265,7 @@ static int load_named_cluster(Source *s, const char *name, KubeConfig *c, Error 
 
 static int load_context(Source *s, const char *name, KubeConfig *c, Error **error)
 {
-    const yaml_node_t *context;
+    const yaml_node_t *context = NULL;
     if (!name)
         name = get_text(s, yaml_document_get_root_node(&s->document), "current-context");
     if (!name)

@@ -108,9 +108,8 @@ static int64_t backoff_ms(unsigned failures, double jitter)
     int64_t delay = BACKOFF_BASE_MS;
     for (unsigned i = 1; i < failures && delay < BACKOFF_MAX_MS; i++)
         delay *= 2;
-    if (delay > BACKOFF_MAX_MS)
-        delay = BACKOFF_MAX_MS;
-    return delay / 2 + (int64_t)((double)(delay / 2) * jitter);
+    int64_t half = (delay < BACKOFF_MAX_MS ? delay : BACKOFF_MAX_MS) / 2;
+    return half + (int64_t)((double)half * jitter);
 }
 
 void workqueue_add_failed(WorkQueue *q, const char *key, int64_t now_ms, double jitter)

@@ -483,8 +483,9 @@ HttpClient *http_client_free(HttpClient *c)
         return NULL;
     assert(!loop__performing(c->loop));
     c->closing = true;
-    while (!list_empty(&c->all))
-        http_transfer_cancel(LIST_ENTRY(c->all.next, HttpTransfer, node));
+    List *n;
+    while ((n = list_pop(&c->all)))
+        http_transfer_cancel(LIST_ENTRY(n, HttpTransfer, node));
     pump(c);
     loop_timer_stop(c->loop, &c->pump);
     http_tls_unref(c->tls);
