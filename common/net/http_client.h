@@ -33,15 +33,19 @@ typedef struct HttpClientOptions {
     bool insecure_skip_verify;   /* a kubeconfig may ask for it; warned about once */
     /* Called before each try; returns a borrowed token or NULL. */
     const char *(*bearer_token)(void *userdata);
-    /* Called on a 401, before the one repeat: re-read token and CA. May be NULL. */
+    /* Called once per transfer on a 401 or a certificate the CA did not sign: re-read token and CA.
+     * May be NULL. */
     void (*credentials_refused)(void *userdata);
     void *userdata;
     long max_connections; /* default 12; watches are not counted */
 } HttpClientOptions;
 
 typedef enum HttpRetry {
-    HTTP_RETRY_SAFE,  /* default: GET/PUT/DELETE/PATCH-with-precondition as above on 429, 5xx, loss
-                       */
+    /* Default. GET, HEAD, PUT, PATCH and DELETE (writes carry preconditions) again after 429, 500,
+     * 502, 503, 504 and a lost connection; POST as above. Retry-After is kept; a wait that would
+     * pass the deadline ends the transfer with what came. After a 401, or a certificate the CA did
+     * not sign: credentials_refused, then once more at once. */
+    HTTP_RETRY_SAFE,
     HTTP_RETRY_NEVER, /* exactly one try */
 } HttpRetry;
 

@@ -572,3 +572,23 @@ class FakeApi:
         if not fits and not fitted:
             return []
         return [{"type": kind, "object": self._typed(request, obj)}]
+
+
+class ServiceAccount:
+    """What a pod finds in /var/run/secrets/kubernetes.io/serviceaccount, and its environment."""
+
+    def __init__(self, api, path, token="A", namespace="default"):
+        self.dir = path
+        os.mkdir(path)
+        self.write("token", token)
+        self.write("namespace", namespace)
+        with open(api.ca_file, encoding="ascii") as ca:
+            self.write("ca.crt", ca.read())
+        self.env = {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": str(api.port)}
+
+    def write(self, name, text):
+        """As a kubelet does it: the new file replaces the old one at once."""
+        new = os.path.join(self.dir, "new")
+        with open(new, "w", encoding="ascii") as f:
+            f.write(text)
+        os.rename(new, os.path.join(self.dir, name))

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from fakeapi import (CONFIGMAPS, FakeApi, answer, apply_then_drop, drop, raw, stall, status)
+from fakeapi import (CONFIGMAPS, FakeApi, ServiceAccount, answer, apply_then_drop, drop, raw, stall, status)
 from probe import Probe
 
 PATH = "/api/v1/namespaces/default/configmaps"
@@ -235,31 +235,17 @@ def tls(tmp_path):
         yield server
 
 
-class ServiceAccount:
-    def __init__(self, api, path):
-        self.dir = path
-        path.mkdir()
-        self.write("token", "A\n")
-        self.write("namespace", "team")
-        self.write("ca.crt", open(api.ca_file, encoding="ascii").read())
-        self.env = {"KUBERNETES_SERVICE_HOST": "127.0.0.1", "KUBERNETES_SERVICE_PORT": str(api.port)}
-
-    def write(self, name, text):
-        """As a kubelet does it: the new file replaces the old one at once."""
-        (self.dir / "new").write_text(text, encoding="ascii")
-        (self.dir / "new").rename(self.dir / name)
-
-    def probe(self, *flags):
-        return Probe(f"--in-cluster={self.dir}", *flags, env=self.env)
-
-
 @pytest.fixture
 def account(tls, tmp_path):
-    return ServiceAccount(tls, tmp_path / "account")
+    return ServiceAccount(tls, tmp_path / "account", token="A\n", namespace="team")
+
+
+def in_cluster(account, *flags):
+    return Probe(f"--in-cluster={account.dir}", *flags, env=account.env)
 
 
 def test_token_rotation(tls, account):
-    p = account.probe("--plural=configmaps")
+    p = in_cluster(account, "--plural=configmaps")
     p.wait("state", connected=True)
     assert p.send("create", **WRITES["create"])["ok"]
     account.write("token", "B")
@@ -279,7 +265,7 @@ def test_token_rotation(tls, account):
 
 def test_a_refused_token_that_is_not_replaced_is_tried_twice(tls, account):
     tls.tokens = set()
-    p = account.probe()
+    p = in_cluster(account)
     reply = p.send("create", **WRITES["create"])
     assert reply["kind"] == "unauthenticated"
     assert len(tls.seen()) == 2
@@ -288,7 +274,7 @@ def test_a_refused_token_that_is_not_replaced_is_tried_twice(tls, account):
 
 @pytest.mark.parametrize("content", ["", "two words", "tab\tinside", "\x01"])
 def test_half_written_token_keeps_the_old_one(tls, account, content):
-    p = account.probe()
+    p = in_cluster(account)
     assert p.send("get", "/version")["ok"]
     account.write("token", content)
     tls.rule(lambda r: r.path == A, status(401, "Unauthorized"), times=1)
@@ -298,7 +284,7 @@ def test_half_written_token_keeps_the_old_one(tls, account, content):
 
 
 def test_ca_rotation(tls, account):
-    p = account.probe("--plural=configmaps")
+    p = in_cluster(account, "--plural=configmaps")
     p.wait("state", connected=True)
     tls.make_certificate()
     tls.cut_all()
@@ -315,7 +301,7 @@ def test_stranger_is_refused(tls, account, tmp_path):
     """A server whose certificate another CA signed sees no request and no token."""
     with FakeApi(tls_dir=str(tmp_path / "account")) as stranger:  # overwrites no ca.crt
         account.env["KUBERNETES_SERVICE_PORT"] = str(stranger.port)
-        p = account.probe()
+        p = in_cluster(account)
         reply = p.send("get", "/version")
         assert reply["kind"] == "unavailable" and "CA" in reply["hint"]
         assert not stranger.seen()
@@ -366,7 +352,7 @@ def test_system_cas_are_not_trusted_beside_the_given_one(tls, tmp_path):
 def test_slow_handshake_does_not_hold_up_others(tls, account):
     """A peer that accepts and says nothing: the deadline counts."""
     tls.freeze(new_too=True)
-    p = account.probe()
+    p = in_cluster(account)
     reply = p.send("get", "/version", deadline_ms=800)
     assert reply["kind"] == "timeout"
     tls.thaw()
