@@ -96,7 +96,7 @@ run_pytest() { # NAME PATH… : environment comes from the caller
 wire() {
     local paths=(tests/wire)
     [ "$1" != dev ] || paths+=(tests/unit)
-    BUILD_DIR=$root/build/$1 run_pytest "wire-$1" "${paths[@]}"
+    BUILD_DIR=$root/build/$1 run_pytest "wire-$1" -n $((jobs * 2)) "${paths[@]}"
 }
 
 run_checks() { # a sanitizer preset: build, ctest, wire
