@@ -64,8 +64,8 @@ cmd_up() {
         host_clean
         ok
     fi
-    host_prepare
     trap 'node_up_failed' EXIT
+    host_prepare
     node_start
     trap - EXIT
     note "kubeconfig: $NODE_KUBECONFIG"
@@ -78,6 +78,7 @@ node_up_failed() {
     local kept
     kept="$(kas_cache)/failed-node-logs"
     trap - EXIT
+    host_has_state || exit 1
     warn "the node did not come up; its logs are in $kept"
     rm -rf "$kept"
     cp -r "$NODE_LOGS" "$kept" 2>/dev/null || true

@@ -8,6 +8,7 @@ the standard library and pytest.
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -276,6 +277,16 @@ def test_up_cleans_up_when_everything_was_killed(running):
     while pids := node_pids():
         kill(pids)
     assert node("up").returncode == 0
+    run_pods()
+
+
+def test_up_cleans_up_after_a_reboot(running):
+    """As far as it can be had without one: nothing runs, and /run is empty."""
+    run_pods()
+    while pids := node_pids():
+        kill(pids)
+    shutil.rmtree(RUN)
+    assert "did not shut down" in node("up").stdout
     run_pods()
 
 

@@ -38,7 +38,12 @@ host_boot_id() {
     cat /proc/sys/kernel/random/boot_id
 }
 
+# /run is empty after a reboot; the data folder keeps a copy of what was there.
 host_has_state() {
+    if [[ ! -r $NODE_RUN/data && -r $NODE_DATA/host/data ]]; then
+        mkdir -p "$NODE_RUN"
+        cp -r "$NODE_DATA/host/." "$NODE_RUN"
+    fi
     [[ -r $NODE_RUN/data ]]
 }
 
@@ -47,7 +52,7 @@ host_load_data() {
     node_set_net "$(cat "$NODE_RUN/net" 2>/dev/null)"
 }
 
-# A node runs when any of its programs does; what is left of a crashed one is only containers.
+# A node runs when all of its programs do. One of which a part is dead is of no use to anyone: `up` replaces it.
 node_refuse_running() {
     local dead
     host_has_state || return 0
@@ -124,6 +129,7 @@ host_remember() {
     host_boot_id >"$NODE_RUN/boot"
     echo "$NODE_NET" >"$NODE_RUN/net"
     echo "$NODE_DATA" >"$NODE_RUN/data"
+    cp -r "$NODE_RUN" "$NODE_DATA/host"
 }
 
 # Built into some kernels, absent as modules then; the checks after it are what counts.
@@ -196,11 +202,11 @@ host_make_cgroups() {
     [[ $(host_cgroup_version) == 1 ]] || host_delegate_cgroup
 }
 
-# The kubelet wants these controllers below its root.
+# The kubelet wants each of these that the machine has below its root.
 host_delegate_cgroup() {
     local controller folder
     for folder in /sys/fs/cgroup "/sys/fs/cgroup/$NODE_CGROUP"; do
-        for controller in cpu cpuset memory pids io; do
+        for controller in cpu cpuset memory pids io hugetlb; do
             grep -qw "$controller" "$folder/cgroup.controllers" || continue
             grep -qw "$controller" "$folder/cgroup.subtree_control" && continue
             echo "+$controller" >"$folder/cgroup.subtree_control" 2>/dev/null ||
@@ -249,7 +255,7 @@ host_make_bridge() {
 
 # Where something else (Docker) drops what is forwarded by default, the pods' traffic is let through.
 host_accept_forwarding() {
-    iptables -w -S FORWARD 2>/dev/null | grep -q '^-P FORWARD DROP' || return 0
+    [[ $(iptables -w -S FORWARD 2>/dev/null) == *"-P FORWARD DROP"* ]] || return 0
     iptables -w -N KAS-FORWARD
     iptables -w -A KAS-FORWARD -i "$NODE_POD_BRIDGE" -j ACCEPT
     iptables -w -A KAS-FORWARD -o "$NODE_POD_BRIDGE" -j ACCEPT
@@ -362,5 +368,5 @@ host_clean() {
 
 # kube-proxy has written the API server's Service when its address is in the rules.
 host_proxy_ready() {
-    iptables-save -t nat 2>/dev/null | grep -q "KUBE-SERVICES -d $NODE_SERVICE_IP/32"
+    [[ $(iptables-save -t nat 2>/dev/null) == *"KUBE-SERVICES -d $NODE_SERVICE_IP/32"* ]]
 }
