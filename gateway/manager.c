@@ -245,17 +245,17 @@ int manager_new(const GatewayConfig *config, Manager **ret, Error **error)
     return r;
 }
 
-/* Everything that callers wait for is answered; the transport goes without another turn of the
- * loop, so that no job comes back to a call that is gone; then the server's threads; then what they
- * have still handed over. */
+/* What server threads have handed over begins once more; then everything that callers wait for is
+ * answered. The transport goes without another turn of the loop, so that no job comes back to a
+ * call that is gone. */
 static void stop_calls(Manager *m)
 {
     authenticator_stop(m->authenticator);
     authorizer_stop(m->authorizer);
+    loop_turn(m->loop, 0);
     calls_stop(m->calls, true);
     m->transport = transport_free(m->transport);
     endpoint_stop(m->endpoint);
-    loop_turn(m->loop, 0);
 }
 
 Manager *manager_free(Manager *m)

@@ -21,6 +21,7 @@ struct Lookups {
 struct Lookup {
     Lookups *lookups;
     char *ns, *claim, *owner;
+    LookupPurpose purpose;
     LookupDoneFn done;
     void *userdata;
     KubeCall *call;
@@ -143,22 +144,30 @@ static void on_settled(void *userdata)
     finish(k, &view, error);
 }
 
+/* More news would not change the answer. */
+static bool is_settled(const SandboxView *view, LookupPurpose purpose)
+{
+    if (view->state == SANDBOX_MISSING || view->settling)
+        return false;
+    return purpose == LOOKUP_TO_LOOK || sandbox_is_usable(view) || view->failed;
+}
+
 static void on_change(void *userdata)
 {
     Lookup *k = userdata;
     SandboxView view;
 
     resolve(k, &view);
-    if (view.state != SANDBOX_MISSING && !view.settling)
+    if (is_settled(&view, k->purpose))
         finish(k, &view, NULL);
 }
 
-/* The cache will show more in a moment: waits for it. */
-static void settle(Lookup *k)
+/* The cache may show more in a moment: waits for it. */
+static void settle(Lookup *k, int64_t patience_ms)
 {
     k->timer.fn = on_settled;
     k->timer.userdata = k;
-    loop_timer_set(k->lookups->loop, &k->timer, LOOKUP_SETTLE_MS);
+    loop_timer_set(k->lookups->loop, &k->timer, patience_ms);
     sandbox_cache_wait(k->lookups->cache, &k->waiter, k->ns, k->claim, on_change, k);
 }
 
@@ -183,7 +192,7 @@ static void on_read(JsonValue *object, const Error *error, void *userdata)
     }
     if (!error && is_owned(object, k->owner)) {
         k->exists = true;
-        settle(k);
+        settle(k, LOOKUP_SETTLE_MS);
         on_change(k);
         return;
     }
@@ -208,7 +217,7 @@ static int read_live(Lookup *k, Error **error)
 }
 
 void lookup_start(Lookups *l, const char *ns, const char *claim, const char *owner,
-                  LookupDoneFn done, void *userdata, Lookup **ret)
+                  LookupPurpose purpose, LookupDoneFn done, void *userdata, Lookup **ret)
 {
     _cleanup_error_ Error *error = NULL;
     SandboxView view;
@@ -216,7 +225,7 @@ void lookup_start(Lookups *l, const char *ns, const char *claim, const char *own
 
     *ret = NULL;
     sandbox_resolve(sandbox_cache_store(l->cache), ns, claim, owner, &view);
-    if (view.state != SANDBOX_MISSING && !view.settling) {
+    if (is_settled(&view, purpose)) {
         done(&view, NULL, userdata);
         return;
     }
@@ -225,10 +234,11 @@ void lookup_start(Lookups *l, const char *ns, const char *claim, const char *own
     k->ns = xstrdup(ns);
     k->claim = xstrdup(claim);
     k->owner = xstrdup(owner);
+    k->purpose = purpose;
     k->done = done;
     k->userdata = userdata;
-    if (view.settling)
-        settle(k);
+    if (view.state != SANDBOX_MISSING)
+        settle(k, view.settling ? LOOKUP_SETTLE_MS : LOOKUP_PATIENCE_MS);
     else if (read_live(k, &error) < 0) {
         finish(k, NULL, error);
         return;

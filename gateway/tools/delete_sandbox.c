@@ -92,8 +92,8 @@ static void run(Call *c)
     Lookup *lookup;
 
     call_set_state(c, d);
-    lookup_start(call_services(c)->lookups, args->ns, args->claim, call_owner(c), on_found, c,
-                 &lookup);
+    lookup_start(call_services(c)->lookups, args->ns, args->claim, call_owner(c), LOOKUP_TO_LOOK,
+                 on_found, c, &lookup);
     if (lookup)
         d->lookup = lookup;
 }

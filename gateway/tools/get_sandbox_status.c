@@ -75,8 +75,8 @@ static void run(Call *c)
     Lookup *lookup;
 
     call_on_cancel(c, cancel);
-    lookup_start(call_services(c)->lookups, args->ns, args->claim, call_owner(c), on_found, c,
-                 &lookup);
+    lookup_start(call_services(c)->lookups, args->ns, args->claim, call_owner(c), LOOKUP_TO_LOOK,
+                 on_found, c, &lookup);
     if (lookup) /* otherwise the call is answered and gone */
         call_set_state(c, lookup);
 }

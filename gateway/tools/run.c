@@ -103,8 +103,8 @@ void run_in_sandbox(Call *c, ToolStartFn start)
     call_set_state(c, run);
     call_on_cancel(c, cancel_lookup);
     /* The call may be answered and gone when this returns without a look-up under way. */
-    lookup_start(call_services(c)->lookups, args->ns, args->claim, call_owner(c), on_found, c,
-                 &lookup);
+    lookup_start(call_services(c)->lookups, args->ns, args->claim, call_owner(c), LOOKUP_TO_USE,
+                 on_found, c, &lookup);
     if (lookup)
         run->lookup = lookup;
 }
