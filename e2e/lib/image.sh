@@ -64,11 +64,15 @@ image_pause_build() {
         rm -rf "$work"
 }
 
+# A hash of what the image is made from.
+image_pause_key() {
+    { declare -f image_pause_build image_archive image_layer && cat "$IMAGE_LIB/../images/pause.c"; } |
+        sha256sum | cut -c1-16
+}
+
 # Sets IMAGE_PAUSE to the archive of the pause image, made once and kept in the cache.
 image_pause() {
-    local key
-    key=$(cat "$IMAGE_LIB/../images/pause.c" "$IMAGE_LIB/image.sh" | sha256sum | cut -c1-16)
-    IMAGE_PAUSE="$(kas_cache)/pause-$key.tar"
+    IMAGE_PAUSE="$(kas_cache)/pause-$(image_pause_key).tar"
     if [[ ! -e $IMAGE_PAUSE ]]; then
         command -v cc >/dev/null || apt_need gcc libc6-dev
         mkdir -p "$(kas_cache)"
