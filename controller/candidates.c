@@ -4,7 +4,6 @@
 #include "common/base/str.h"
 #include "controller/names.h"
 
-
 typedef struct PoolStock PoolStock;
 
 /* The members of one pool that are on one node; node NULL: on none that is known. */

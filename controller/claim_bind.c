@@ -84,13 +84,20 @@ static int delete_surplus(const ClaimPass *p, Error **error)
     return 0;
 }
 
+/* Its own Sandbox was created, or not: the answer was lost. */
+static bool creates_own(const Claim *c)
+{
+    return str_eq(c->attempt, c->obj.name);
+}
+
 int claim_find_bound(ClaimPass *p, Error **error)
 {
+    const Claim *c = p->c;
     size_t n;
 
-    p->reference = p->c->attempt    ? p->c->attempt
-                   : p->c->assigned ? p->c->assigned
-                                    : p->c->legacy_sandbox;
+    p->reference = c->assigned ? c->assigned : c->legacy_sandbox;
+    if (c->attempt && !creates_own(c))
+        p->reference = c->attempt;
     p->bound = best_bound(p, &n);
     return n > 1 ? delete_surplus(p, error) : 0;
 }
@@ -301,5 +308,6 @@ int claim_bind(ClaimPass *p, Error **error)
         return transfer_or_wait(p, assigned, error);
     if (name_is_taken(p))
         return 0;
-    return take_or_make(p, error);
+    /* A create that was sent may still take effect: nothing else may be taken then. */
+    return creates_own(p->c) ? claim_add_cold_create(p, error) : take_or_make(p, error);
 }

@@ -116,6 +116,7 @@ int claim_add_cold_create(ClaimPass *p, Error **error)
     _cleanup_pod_metadata_ PodTemplateMetadata m;
     _cleanup_buf_ Buf body = BUF_INIT(PLAN_BODY_MAX);
     JsonWriter w = json_writer(&body);
+    PlanOp *op;
     int r;
 
     claim_pod_template_metadata(p->c, p->template, &m);
@@ -124,9 +125,10 @@ int claim_add_cold_create(ClaimPass *p, Error **error)
     jw_kv_str(&w, "kind", "Sandbox");
     write_cold_metadata(p, &m.template_ref, &w);
     plan_write_blueprint(&w, p->template, &m.labels, &m.annotations);
-    plan_add_op(p->plan, PLAN_CREATE, OBJ_SANDBOX, p->c->obj.ns, p->c->obj.name, NULL,
-                "cold-create")
-        ->guarded = true;
+    op = plan_add_op(p->plan, PLAN_CREATE, OBJ_SANDBOX, p->c->obj.ns, p->c->obj.name, NULL,
+                     "cold-create");
+    op->guarded = true;
+    op->reserve_for = xstrdup(p->c->obj.uid);
     r = plan_patch_end(p->plan, &w, &body, error);
     if (r < 0)
         return r;

@@ -167,8 +167,9 @@ typedef struct Claim {
     /* memo */
     int64_t first_seen_ms;
     int64_t ready_seen_ms; /* when it turned Ready before our eyes; TIME_NONE */
-    const char *attempt;   /* sandbox that a transfer with unknown outcome was sent to */
-    bool waiting;          /* for a pool member to become available */
+    const char
+        *attempt; /* Sandbox that it may have got: a transfer or create with unknown outcome */
+    bool waiting; /* for a pool member to become available */
     List by_pool, waiters; /* private to world.c */
 } Claim;
 

@@ -81,7 +81,7 @@ typedef struct PlanOp {
     const char *purpose; /* a word for logs and metrics: "transfer", "claim-status", … (literal) */
     bool guarded;        /* a refusal is remembered as the key's trouble */
     bool foreground;     /* delete: the object stays until its dependants are gone */
-    char *reserve_for;   /* transfer: UID of the claim that gets it */
+    char *reserve_for;   /* what gives a claim its Sandbox: the claim's UID */
 } PlanOp;
 
 /* Sent when the op it belongs to succeeded, or all of the step's. */

@@ -236,7 +236,7 @@ static void submit_op(Flight *f, size_t i)
 
     if (target)
         world_inflight(r->world, target, +1);
-    if (target && op->reserve_for)
+    if (target && op->reserve_for) /* not for a create */
         world_reserve(r->world, obj_sandbox(target), op->reserve_for);
     if (pool && op->verb == PLAN_CREATE)
         world_pool_pending(r->world, pool, op->name, true);
@@ -406,7 +406,8 @@ static void remember_refusal(Flight *f, const ApiResult *result)
     world_set_trouble(r->world, o, result->message, result->reason, r->now_ms + delay);
 }
 
-/* The reservation of a transfer's Sandbox holds only while its outcome is open. */
+/* A claim must not look for another Sandbox while it is open whether it got this one; the
+ * reservation of a transfer's Sandbox holds for as long. */
 static void settle_transfer(Flight *f, const PlanOp *op, ApiOutcome outcome)
 {
     World *w = f->r->world;

@@ -231,9 +231,10 @@ static void delete_of_sandbox(Sim *sim, const Stored *o)
         delete_of_orphan(sim, o, OBJ_POOL, of_claim ? NULL : facts_label(o, LABEL_WARM_POOL));
         return;
     }
-    if (str_eq(kind, "SandboxClaim") && owner && facts_claim_deadline(owner) > sim_wall_ms(sim) &&
-        !recently_touched(sim, owner) && sim_mono_ms(sim) - sim->jumped_ms > IN_FLIGHT_MS)
-        sim_fail(sim, "sandbox %s/%s of a living claim was deleted", o->ns, o->name);
+    if (str_eq(kind, "SandboxClaim") && owner && is_early(sim, owner) &&
+        !recently_touched(sim, owner))
+        sim_fail(sim, "sandbox %s/%s was deleted %lld ms before its claim's end", o->ns, o->name,
+                 (long long)(facts_claim_deadline(owner) - sim_wall_ms(sim)));
 }
 
 static void delete_of_pod(Sim *sim, const Stored *o)

@@ -44,7 +44,7 @@ const char *facts_owner_kind(const Stored *o)
 
 const char *facts_owner_uid(const Stored *o)
 {
-    return doc_str(doc_controller(o->doc), "uid");
+    return o->owner_uid;
 }
 
 const char *facts_label(const Stored *o, const char *key)
@@ -114,7 +114,7 @@ static void count_owned(_unused_ Sim *sim, Stored *o, void *arg)
 {
     OwnedCount *c = arg;
 
-    if (str_eq(facts_owner_uid(o), c->uid) && (c->even_deleting || !facts_deleting(o)))
+    if (str_eq(o->owner_uid, c->uid) && (c->even_deleting || !facts_deleting(o)))
         c->n++;
 }
 

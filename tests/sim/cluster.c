@@ -105,14 +105,10 @@ typedef struct Dependants {
 
 static void collect(_unused_ Sim *sim, Stored *o, void *arg)
 {
-    const Doc *refs = doc_path(o->doc, "metadata.ownerReferences");
     Dependants *d = arg;
 
-    for (size_t i = 0; refs && i < refs->len; i++)
-        if (str_eq(doc_str(refs->items[i], "uid"), d->owner_uid) && d->n < ARRAY_SIZE(d->uids)) {
-            d->uids[d->n++] = xstrdup(o->uid);
-            return;
-        }
+    if (str_eq(o->owner_uid, d->owner_uid) && d->n < ARRAY_SIZE(d->uids))
+        d->uids[d->n++] = xstrdup(o->uid);
 }
 
 static void find_dependants(Sim *sim, const char *owner_uid, Dependants *d)

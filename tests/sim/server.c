@@ -45,6 +45,8 @@ static void stored_free(void *p)
     free(o->name);
     free(o->uid);
     free(o->claimed_by);
+    free(o->text);
+    free(o->owner_uid);
     doc_free(o->doc);
     free(o);
 }
@@ -75,15 +77,19 @@ static Reply reply_status(int code, const char *reason)
     return r;
 }
 
-char *stored_text(const Stored *o, size_t *ret_len)
+char *stored_text(Stored *o, size_t *ret_len)
 {
     Buf text = BUF_INIT(TEXT_MAX);
 
-    doc_print(o->doc, &text);
-    return buf_take(&text, ret_len);
+    if (!o->text) {
+        doc_print(o->doc, &text);
+        o->text = buf_take(&text, &o->text_len);
+    }
+    *ret_len = o->text_len;
+    return xmemdup(o->text, o->text_len + 1);
 }
 
-static Reply reply_object(int code, const Stored *o)
+static Reply reply_object(int code, Stored *o)
 {
     Reply r = {.code = code};
 
@@ -132,6 +138,11 @@ static void set_version(Sim *sim, Stored *o)
     o->rv = ++sim->server->rv;
     (void)snprintf(rv, sizeof(rv), "%" PRIu64, o->rv);
     doc_set(doc_make(o->doc, "metadata"), "resourceVersion", doc_string(rv));
+    free(o->text);
+    o->text = NULL;
+    free(o->owner_uid);
+    o->owner_uid = xstrdup_null(doc_str(doc_controller(o->doc), "uid"));
+    o->deadline_ms = o->kind == OBJ_CLAIM ? facts_claim_deadline(o) : INT64_MAX;
 }
 
 static void announce(Sim *sim, Stored *o, const char *type, Writer who)
@@ -371,7 +382,7 @@ Reply server_delete(Sim *sim, ObjKind kind, const char *ns, const char *name, co
 
 Reply server_get(const Sim *sim, ObjKind kind, const char *ns, const char *name)
 {
-    const Stored *o = server_find(sim, kind, ns, name);
+    Stored *o = server_find(sim, kind, ns, name);
 
     return o ? reply_object(200, o) : reply_status(404, "NotFound");
 }

@@ -13,6 +13,10 @@ typedef struct Stored {
     char *ns, *name, *uid;
     uint64_t rv;
     Doc *doc;
+    char *text; /* of doc, once it was asked for */
+    size_t text_len;
+    char *owner_uid;     /* of doc's controller reference */
+    int64_t deadline_ms; /* check_facts.c: of doc, where it is a claim */
     Writer made_by;
     bool watched;     /* line.c: the watch has it */
     bool stopping;    /* cluster.c: its end is under way */
@@ -56,4 +60,5 @@ size_t server_count(const Sim *sim, ObjKind kind);
 
 /* The controller reference of a document, or NULL. */
 const Doc *doc_controller(const Doc *doc);
-char *stored_text(const Stored *o, size_t *ret_len);
+/* A copy of the document's text. */
+char *stored_text(Stored *o, size_t *ret_len);
