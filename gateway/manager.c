@@ -13,6 +13,8 @@
 #define DRAIN_POLL_MS 50
 #define STOP_MS 5000 /* for calls that were told to end */
 #define API_CONNECTIONS 16
+#define POD_GRACE_MS 10000 /* for a command in a pod that is being deleted */
+#define POD_GONE_MS 1000   /* for its last words */
 
 typedef enum DrainPhase {
     SERVING,
@@ -175,6 +177,14 @@ static int make_kube(Manager *m, Error **error)
     return kube_client_new(m->loop, config, &options, &m->kube, error);
 }
 
+static void on_pod_end(const char *ns, const char *pod, bool gone, void *userdata)
+{
+    const Manager *m = userdata;
+
+    if (m->transport)
+        transport_pod_ends(m->transport, ns, pod, gone ? POD_GONE_MS : POD_GRACE_MS);
+}
+
 static int make_sandboxes(Manager *m, Error **error)
 {
     int r = sandbox_cache_new(m->kube, m->config->namespaces, m->config->n_namespaces, &m->cache,
@@ -184,6 +194,7 @@ static int make_sandboxes(Manager *m, Error **error)
         return r;
     m->lookups = lookups_new(m->cache);
     m->activity = activity_new(m->cache);
+    sandbox_cache_on_pod_end(m->cache, on_pod_end, m);
     return transport_new(m->loop, m->kube, &m->transport, error);
 }
 

@@ -26,6 +26,8 @@ struct SandboxCache {
     Hashmap *waiters; /* claim key → List of SandboxWaiter */
     List dirty;
     LoopTimer wake;
+    PodEndsFn pod_ends; /* may be NULL */
+    void *pod_ends_userdata;
 };
 
 static const struct {
@@ -116,11 +118,26 @@ static void on_list_begin(void *userdata)
     store_list_begin(f->cache->store, f->kind, f->ns);
 }
 
+static void tell_pod_end(const Feed *f, const JsonValue *object, bool gone)
+{
+    const SandboxCache *c = f->cache;
+    const char *ns = json_str(object, "metadata.namespace");
+    const char *name = json_str(object, "metadata.name");
+    const PodModel *pod;
+
+    if (f->kind != STORE_PODS || !c->pod_ends || !ns || !name)
+        return;
+    pod = store_pod(c->store, ns, name);
+    if (gone || (pod && pod->deleting))
+        c->pod_ends(ns, name, gone, c->pod_ends_userdata);
+}
+
 static void on_upsert(JsonValue *object, void *userdata)
 {
     Feed *f = userdata;
 
     touch(f->cache, store_put(f->cache->store, f->kind, object));
+    tell_pod_end(f, object, false);
 }
 
 static void on_removed(JsonValue *object, void *userdata)
@@ -128,6 +145,7 @@ static void on_removed(JsonValue *object, void *userdata)
     Feed *f = userdata;
 
     touch(f->cache, store_remove(f->cache->store, f->kind, object));
+    tell_pod_end(f, object, true);
 }
 
 static void on_list_end(void *userdata)
@@ -221,6 +239,12 @@ SandboxCache *sandbox_cache_free(SandboxCache *c)
     (void)store_free(c->store);
     free(c);
     return NULL;
+}
+
+void sandbox_cache_on_pod_end(SandboxCache *c, PodEndsFn fn, void *userdata)
+{
+    c->pod_ends = fn;
+    c->pod_ends_userdata = userdata;
 }
 
 Store *sandbox_cache_store(SandboxCache *c)

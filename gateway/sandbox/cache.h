@@ -23,6 +23,11 @@ bool sandbox_cache_synced(const SandboxCache *c);
 /* False where --namespaces leaves it out. */
 bool sandbox_cache_serves(const SandboxCache *c, const char *ns);
 
+/* Called when a pod is being deleted (again with each of its updates), and when it is gone. fn must
+ * not change the cache. */
+typedef void (*PodEndsFn)(const char *ns, const char *pod, bool gone, void *userdata);
+void sandbox_cache_on_pod_end(SandboxCache *c, PodEndsFn fn, void *userdata);
+
 /* A member of its owner's struct; zero-initialise. fn runs on the loop, some time after a change,
  * never within the call that changed something; it may remove waiters, its own too. */
 typedef struct SandboxWaiter {

@@ -7,7 +7,7 @@
 
 #include "gateway/call.h"
 
-#define TOOL_COMMAND_MAX (64 * 1024)
+#define TOOL_COMMAND_MAX TRANSPORT_COMMAND_MAX
 
 /* Called with a sandbox that can be used; starts a job and sets *ret, or fails. */
 typedef int (*ToolStartFn)(Call *c, const TransportTarget *target, TransportJob **ret,

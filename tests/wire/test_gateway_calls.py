@@ -220,7 +220,6 @@ def test_chain_is_followed_by_uid(gw, sandbox, api, cluster, execs):
     assert request.name == "pool-x1"
     api.store.patch(PODS, NS, "pool-x1", {"metadata": {"ownerReferences": [{"controller": True, "uid": "other", "name": "x"}]}},
                     "application/merge-patch+json")
-    api.wait_for(lambda: not gw.call("get_sandbox_status", **sandbox).structured["ready"], what="noticed")
     assert "pod does not exist" in gw.call("execute_command", **sandbox, command="true").error_text
     assert len(execs.streams) == 1
 
@@ -292,6 +291,17 @@ def test_lost_stream_is_no_success(gw, sandbox, execs, tmp_path, api):
     assert (said["exit_code"], said["ended"]) == (255, "lost") and "Check its effects" in said["note"]
 
 
+@pytest.mark.parametrize("how", ["deleted", "terminating"])
+def test_pod_that_goes_ends_its_command(gw, sandbox, api, tmp_path, how):
+    wait = in_background(gw.call, "execute_command", **sandbox, command="touch begun; sleep 100", timeout=120)
+    api.wait_for((tmp_path / "sandbox/begun").exists, what="the command runs")
+    if how == "terminating":
+        api.store.patch(PODS, NS, "pool-x1", {"metadata": {"finalizers": ["x/hold"]}}, "application/merge-patch+json")
+    api.store.delete(PODS, NS, "pool-x1")
+    said = wait(20).structured
+    assert (said["ended"], said["exit_code"]) == ("lost", 255)
+
+
 def test_command_of_a_caller_who_leaves_is_killed(gw, sandbox, execs, tmp_path, api):
     marker = tmp_path / "sandbox" / "marker"
     sock = gw.begin("execute_command", **sandbox, command="echo $$ > marker; sleep 100; echo late > late")
@@ -321,8 +331,13 @@ def test_many_callers_leave(gw, sandbox, api):
     api.wait_for(lambda: len(os.listdir(f"/proc/{gw.pid}/fd")) <= before + 2, timeout=30, what="descriptors are back")
 
 
-def test_long_command_becomes_a_stream(gw, sandbox):
-    reply = gw.call("execute_command", **sandbox, command="sleep 6; echo done", progress="p-1")
+def test_long_commands(gw, sandbox):
+    """Three at once: with a progress token, without, and for a client that takes JSON alone."""
+    with_token = in_background(gw.call, "execute_command", **sandbox, command="sleep 6; echo done", progress="p-1")
+    without = in_background(gw.call, "execute_command", **sandbox, command="sleep 5.5")
+    json_alone = in_background(gw.call, "execute_command", **sandbox, command="sleep 6",
+                               headers={"Accept": "application/json"})
+    reply = with_token()
     assert reply.status == 200 and reply.headers["Content-Type"] == "text/event-stream"
     assert reply.headers["Cache-Control"] == "no-cache, no-transform" and reply.headers["X-Accel-Buffering"] == "no"
     assert reply.body.startswith(b": keepalive\n\n")
@@ -330,15 +345,9 @@ def test_long_command_becomes_a_stream(gw, sandbox):
     assert progress and all(p["method"] == "notifications/progress" and p["params"]["progressToken"] == "p-1"
                             for p in progress)
     assert last["id"] == 1 and last["result"]["structuredContent"]["stdout"] == "done\n"
-
-
-def test_long_command_without_token_has_no_progress(gw, sandbox):
-    reply = gw.call("execute_command", **sandbox, command="sleep 5.5")
+    reply = without()
     assert len(reply.events) == 1 and reply.headers["Content-Type"] == "text/event-stream"
-
-
-def test_client_that_takes_json_alone_gets_json_late(gw, sandbox):
-    reply = gw.call("execute_command", **sandbox, command="sleep 6", headers={"Accept": "application/json"})
+    reply = json_alone()
     assert reply.headers["Content-Type"] == "application/json" and reply.structured["exit_code"] == 0
 
 
