@@ -27,6 +27,14 @@ static const char intro[] =
     "the command is killed, a sandbox under creation is deleted. An `Idempotency-Key` header is\n"
     "refused, since its promise is not kept yet; so are batches of JSON-RPC messages.\n"
     "\n"
+    "Paths are absolute, or relative to the working directory of the sandbox's container; links "
+    "are\n"
+    "followed. Files may have 16 MiB at most (`--max-file-bytes`), content of more than a few MiB "
+    "is\n"
+    "better fetched from inside the sandbox. Commands and files reach the container that the "
+    "pod's\n"
+    "annotation `kubectl.kubernetes.io/default-container` names, else its first one.\n"
+    "\n"
     "Sandboxes belong to who created them. Somebody else's sandbox and one that does not exist\n"
     "look the same.\n";
 

@@ -1,0 +1,44 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Prints the pages that come from tables of the programs.
+#   docs/generate.sh BIN_DIR            writes docs/tools.md and docs/configuration.md
+#   docs/generate.sh --check BIN_DIR    compares them and says what to do where they differ
+set -eu
+
+check=no
+if [ "${1-}" = --check ]; then
+    check=yes
+    shift
+fi
+bin=${1:?usage: docs/generate.sh [--check] BIN_DIR}
+docs=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+"$bin/sandbox-gateway" --print-tools-markdown >"$work/tools.md"
+{
+    cat <<'TEXT'
+# Configuration
+
+Both programs are configured by flags alone. They are given as `--name=value` or `--name value`;
+`--help` prints the same tables. This page is generated from them (`docs/generate.sh`); a test
+checks that it is current.
+
+## sandbox-gateway
+
+TEXT
+    "$bin/sandbox-gateway" --help-markdown
+    printf '\n## sandbox-controller\n\n'
+    "$bin/sandbox-controller" --help-markdown
+} >"$work/configuration.md"
+
+status=0
+for page in tools.md configuration.md; do
+    if [ "$check" = no ]; then
+        cp "$work/$page" "$docs/$page"
+    elif ! diff -u "$docs/$page" "$work/$page"; then
+        echo "docs/$page is out of date: run docs/generate.sh $bin" >&2
+        status=1
+    fi
+done
+exit "$status"
