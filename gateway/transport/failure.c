@@ -3,6 +3,7 @@
 
 #include "common/base/str.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define QUOTED_MAX 200 /* of a foreign text in a message */
@@ -72,6 +73,18 @@ bool failure_is_absence(const char *messages)
     return m && (m->kind == ERROR_NOT_FOUND || str_ends_with(m->meaning, "in a circle"));
 }
 
+const char *failure_path(const char *path, char out[FAILURE_PATH_MAX])
+{
+    static const char cut[] = "...";
+    size_t len = strlen(path), room = FAILURE_PATH_MAX - sizeof(cut);
+    const char *end = len <= room ? path : path + len - room;
+
+    while (end != path && ((unsigned char)*end & 0xC0) == 0x80)
+        end++; /* not from within a character on */
+    (void)snprintf(out, FAILURE_PATH_MAX, "%s%s", end == path ? "" : cut, end);
+    return out;
+}
+
 static int failure_of_messages(const char *path, const char *messages, Error **error)
 {
     const ToolMessage *m = tool_message_find(messages);
@@ -103,8 +116,11 @@ static const Word words[] = {
     {"damaged", ERROR_UNAVAILABLE, "did not arrive whole; what was there before is unchanged"},
 };
 
-int failure_of_word(const char *word, const char *path, const char *messages, Error **error)
+int failure_of_word(const char *word, const char *whole_path, const char *messages, Error **error)
 {
+    char shown[FAILURE_PATH_MAX];
+    const char *path = failure_path(whole_path, shown);
+
     for (size_t i = 0; i < ARRAY_SIZE(words); i++)
         if (str_eq(words[i].word, word))
             return error_set(error, words[i].kind, "'%s': %s", path, words[i].meaning);

@@ -12,6 +12,9 @@
 #include "common/kube/exec.h"
 #include "gateway/transport/transport.h"
 
+#define FAILURE_PATH_MAX 256
+/* A path as messages show it: of a long one the end, so that the reason behind it is not cut. */
+const char *failure_path(const char *path, char out[FAILURE_PATH_MAX]);
 /* The word of a trailer ("directory", "missing", "tool find", …); messages: what the tools wrote to
  * stderr. */
 int failure_of_word(const char *word, const char *path, const char *messages, Error **error);

@@ -167,17 +167,19 @@ static void download_output(TransportJob *job, const char *data, size_t len)
 static int download_finish(TransportJob *job, const char *trailer, Error **error)
 {
     Session *s = &job->session;
+    char path[FAILURE_PATH_MAX];
 
     if (!str_starts_with(trailer, "sha256sum ") && !str_starts_with(trailer, "cksum "))
         return word_failure(job, trailer, error);
     if (s->messages.len > 0) /* a tool failed in the middle, so the sum proves nothing */
         return word_failure(job, "failed", error);
     if (s->content.failed || s->content.len > job->limit)
-        return error_set(error, ERROR_TOO_LARGE, "'%s': has more than %llu bytes", job->subject,
-                         (unsigned long long)job->limit);
+        return error_set(error, ERROR_TOO_LARGE, "'%s': has more than %llu bytes",
+                         failure_path(job->subject, path), (unsigned long long)job->limit);
     if (!checksum_line_matches(trailer, s->content.data, s->content.len))
         return error_set(error, ERROR_UNAVAILABLE,
-                         "'%s': did not arrive whole, or changed while it was read", job->subject);
+                         "'%s': did not arrive whole, or changed while it was read",
+                         failure_path(job->subject, path));
     job->result.content = buf_take(&s->content, &job->result.content_len);
     return 0;
 }
@@ -190,12 +192,13 @@ static void list_output(TransportJob *job, const char *data, size_t len)
 static int list_finish(TransportJob *job, const char *trailer, Error **error)
 {
     TransportResult *r = &job->result;
+    char path[FAILURE_PATH_MAX];
 
     if (!str_eq(trailer, "ok"))
         return word_failure(job, trailer, error);
     if (!listing_finish(&job->session.listing, &r->entries, &r->n_entries, &r->total_entries))
         return error_set(error, ERROR_UNAVAILABLE, "'%s': the listing did not arrive whole",
-                         job->subject);
+                         failure_path(job->subject, path));
     r->entries_truncated = r->total_entries > r->n_entries;
     return 0;
 }

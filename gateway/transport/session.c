@@ -166,7 +166,13 @@ static void session_pump(Session *s)
     }
 }
 
-/* A line to the watchdog of a command: "k" cancels, "t" is the time-out. */
+/* Until then a line would become a part of the command. */
+static bool script_is_sent(const Session *s)
+{
+    return s->sent >= s->head.len;
+}
+
+/* A line to the watchdog of a command, behind its script: "k" cancels, "t" is the time-out. */
 static void session_stop_command(Session *s, const char *line)
 {
     char message[4] = {EXEC_STDIN};
@@ -222,7 +228,7 @@ static void on_watch(void *userdata)
         session_not_started(s, "no shell started in the sandbox");
     else if (s->demux.status.len > 0)
         session_lost(s, "the script ended without its result");
-    else if (!job_of(s)->kind->is_command)
+    else if (!job_of(s)->kind->is_command || !script_is_sent(s))
         session_fail(s, ERROR_TIMEOUT, "nothing moves any more");
     else if (s->stop_sent)
         session_lost(s, "");
@@ -436,9 +442,9 @@ static void session_cancel(Session *s)
 {
     TransportJob *job = job_of(s);
 
-    if (s->phase == SESSION_RUNNING && job->kind->is_command)
+    if (s->phase == SESSION_RUNNING && job->kind->is_command && script_is_sent(s))
         session_stop_command(s, "k");
-    else if (s->phase < SESSION_DONE) /* a file job ends without effect as its stdin ends */
+    else if (s->phase < SESSION_DONE) /* ends without effect as its stdin ends */
         session_fail(s, ERROR_CANCELLED, "it was cancelled");
 }
 

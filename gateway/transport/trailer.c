@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#define BEGUN_LEAST 6
 #define KEEP (SCRIPT_NONCE_LEN - 1) /* so many last bytes may be the start of the nonce */
 
 void trailer_init(TrailerScan *t, const char *nonce)
@@ -97,9 +98,18 @@ void trailer_feed(TrailerScan *t, const char *data, size_t len, TrailerDataFn fn
         line_add(t, data + used, len - used);
 }
 
+/* How many of the last bytes are the start of the nonce, where that is no accident. */
+static size_t nonce_begun(const TrailerScan *t)
+{
+    for (size_t n = t->held_len; n >= BEGUN_LEAST; n--)
+        if (memcmp(t->held + t->held_len - n, t->nonce, n) == 0)
+            return n;
+    return 0;
+}
+
 void trailer_flush(TrailerScan *t, TrailerDataFn fn, void *userdata)
 {
     if (!t->found)
-        pass_on(t->held, t->held_len, fn, userdata);
+        pass_on(t->held, t->held_len - nonce_begun(t), fn, userdata);
     t->held_len = 0;
 }

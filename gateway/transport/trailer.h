@@ -29,5 +29,5 @@ typedef void (*TrailerDataFn)(const char *data, size_t len, void *userdata);
 void trailer_init(TrailerScan *t, const char *nonce);
 /* fn is called with output, never with an empty piece. */
 void trailer_feed(TrailerScan *t, const char *data, size_t len, TrailerDataFn fn, void *userdata);
-/* The stream ended: what was held back is output, unless the nonce was found. */
+/* The stream ended: what was held back is output, unless the nonce was found or had begun. */
 void trailer_flush(TrailerScan *t, TrailerDataFn fn, void *userdata);

@@ -181,9 +181,10 @@ static void job_enqueue(TransportJob *job)
 
 static void job_unslot(TransportJob *job)
 {
-    ContainerQueue *q = job->queue;
+    ContainerQueue *q = TAKE_PTR(job->queue);
 
-    job->queue = NULL;
+    if (!q)
+        return; /* it was dropped while it waited */
     if (job->slot)
         q->running--;
     job->slot = false;
@@ -381,6 +382,15 @@ static int file_job(Transport *t, const JobKind *kind, const TransportTarget *ta
     return r;
 }
 
+/* Whatever is there or not: nothing but a directory has such a name. */
+static bool names_directory(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+
+    return str_empty(name) || str_eq(name, ".") || str_eq(name, "..");
+}
+
 int transport_upload(Transport *t, const TransportTarget *target, const char *path,
                      const void *data, size_t len, int64_t timeout_ms, TransportDoneFn done,
                      void *userdata, TransportJob **ret, Error **error)
@@ -390,8 +400,8 @@ int transport_upload(Transport *t, const TransportTarget *target, const char *pa
     if (len > TRANSPORT_FILE_MAX)
         return error_set(error, ERROR_TOO_LARGE, "a file may have %d bytes, this one has %zu",
                          TRANSPORT_FILE_MAX, len);
-    if (str_ends_with(path, "/"))
-        return error_set(error, ERROR_INVALID, "'%s': is a directory", path);
+    if (!str_empty(path) && names_directory(path))
+        return error_set(error, ERROR_INVALID, "'%.200s': is a directory", path);
     int r = file_job(t, &kind_upload, target, path, timeout_ms, done, userdata, &job, error);
     if (r < 0)
         return r;
@@ -442,10 +452,14 @@ static bool is_waiting(const TransportJob *job)
     return list_linked(&job->queued);
 }
 
+/* The queue is let go of at once: it may be gone before the job is. */
 static void job_drop(TransportJob *job, ErrorKind kind, const char *why)
 {
+    ContainerQueue *q = TAKE_PTR(job->queue);
+
     list_remove(&job->queued);
-    job->queue->n_waiting--;
+    q->n_waiting--;
+    queue_settle(job->transport, q);
     error_set(&job->error, kind, "cannot %s: %s", job->kind->verb, why);
     completion_without_session(job);
 }

@@ -139,15 +139,17 @@ class Job:
 
     def left_over(self):
         """Processes of this job that still live, as {pid: command line}."""
-        found = {}
+        found, mark = {}, f"HARNESS_MARK={self.mark}\0".encode()
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
-                environ = pathlib.Path(f"/proc/{pid}/environ").read_bytes()
+                with open(f"/proc/{pid}/environ", "rb", buffering=0) as file:
+                    if mark not in file.read() + b"\0":
+                        continue
                 state = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
                 command = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
             except OSError:
                 continue
-            if state != "Z" and f"HARNESS_MARK={self.mark}".encode() in environ.split(b"\0"):
+            if state != "Z":
                 found[int(pid)] = command.replace(b"\0", b" ").decode(errors="replace").strip()
         return found
 

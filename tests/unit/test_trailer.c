@@ -50,7 +50,9 @@ static const Case cases[] = {
     {"0123456789abcdef" N " ok\n", "0123456789abcdef", " ok", true, true},
     {"0123456789abcdef0123456789abcd9" N " ok\n", "0123456789abcdef0123456789abcd9", " ok", true,
      true},
-    {"0123456789abcdef0123456789abcd9", "0123456789abcdef0123456789abcd9", "", false, false},
+    {"0123456789abcdef0123456789abcd9", "", "", false, false}, /* a nonce that was cut off */
+    {"output 012345", "output ", "", false, false},
+    {"output 01234", "output 01234", "", false, false}, /* too short to be sure */
     {"a longer piece of output, longer than the nonce itself: " N " ok\n" N " not\n",
      "a longer piece of output, longer than the nonce itself: ", " ok", true, true},
 };
