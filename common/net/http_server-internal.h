@@ -42,6 +42,7 @@ struct HttpServer {
     atomic_bool quiesced;
     atomic_size_t pending;
     atomic_size_t bodies_bytes;
+    atomic_size_t answers_bytes; /* made, and not yet taken by their peers */
 
     pthread_mutex_t lock; /* the lists, stopping */
     List connections;     /* HttpConnection */
@@ -96,7 +97,7 @@ struct HttpServerRequest {
     /* The answer: written by the handler or the owner, read by the server thread afterwards. */
     struct MHD_Response *response;
     int status;
-    size_t response_bytes;
+    size_t response_bytes; /* also in server->answers_bytes until the request is completed */
 
     /* Deferred. */
     bool deferred;   /* server thread */

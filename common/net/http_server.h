@@ -91,6 +91,9 @@ const char *http_request_header(const HttpServerRequest *r, const char *name);
 const char *http_request_body(const HttpServerRequest *r, size_t *ret_len);
 /* Frees the body early (it stays counted until then). */
 void http_request_drop_body(HttpServerRequest *r);
+/* Bytes of all answers and streams of this server that their peers have not taken yet: a peer that
+ * does not read holds what it asked for. Any thread. */
+size_t http_request_answers_bytes(const HttpServerRequest *r);
 /* Peer as "192.0.2.1:1234" text. */
 const char *http_request_peer(const HttpServerRequest *r);
 

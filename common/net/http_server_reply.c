@@ -51,6 +51,7 @@ void http_reply(HttpServerRequest *r, int status, const char *content_type, cons
     if (!r->gone && !r->abandoned) {
         r->status = status;
         r->response_bytes = len;
+        atomic_fetch_add(&r->server->answers_bytes, len);
         r->response = response_new(status, content_type, body, len);
         if (r->response)
             http_response_add_headers(r->response, headers, n_headers);

@@ -349,6 +349,7 @@ void http_request_on_completed(void *server, struct MHD_Connection *connection, 
     http_stream_on_completed(r);
     if (r->response)
         MHD_destroy_response(TAKE_PTR(r->response));
+    atomic_fetch_sub(&s->answers_bytes, r->response_bytes);
     http_request_unref(r);
 }
 
@@ -381,6 +382,11 @@ void http_request_drop_body(HttpServerRequest *r)
     buf_done(&r->body);
     atomic_fetch_sub(&r->server->bodies_bytes, r->counted_bytes);
     r->counted_bytes = 0;
+}
+
+size_t http_request_answers_bytes(const HttpServerRequest *r)
+{
+    return atomic_load(&r->server->answers_bytes);
 }
 
 const char *http_request_peer(const HttpServerRequest *r)

@@ -37,14 +37,16 @@ static void reclaim(HttpStream *st)
     st->sent = 0;
 }
 
-static size_t take(HttpStream *st, char *to, size_t max)
+static size_t take(HttpServerRequest *r, char *to, size_t max)
 {
+    HttpStream *st = r->stream;
     size_t n = unsent(st) < max ? unsent(st) : max;
 
     if (n == 0)
         return 0;
     memcpy(to, st->out.data + st->sent, n);
     st->sent += n;
+    atomic_fetch_sub(&r->server->answers_bytes, n);
     reclaim(st);
     return n;
 }
@@ -71,7 +73,7 @@ static ssize_t next_bytes(HttpServerRequest *r, char *to, size_t max)
 
     if (st->cut)
         return MHD_CONTENT_READER_END_WITH_ERROR;
-    size_t n = take(st, to, max);
+    size_t n = take(r, to, max);
     if (n > 0)
         return (ssize_t)n;
     if (st->ended)
@@ -131,6 +133,7 @@ void http_stream_free(HttpServerRequest *r)
 
     if (!st)
         return;
+    atomic_fetch_sub(&r->server->answers_bytes, unsent(st));
     buf_done(&st->out);
     pthread_mutex_destroy(&st->lock);
     free(st);
@@ -170,6 +173,7 @@ static int append(HttpServerRequest *r, const char *text, size_t len)
     int q = buf_append(&st->out, text, len);
     if (q < 0)
         return q;
+    atomic_fetch_add(&r->server->answers_bytes, len);
     wake(r);
     return 0;
 }
@@ -182,12 +186,22 @@ int http_stream_send(HttpServerRequest *r, const char *text, size_t len)
     return q;
 }
 
+/* From now on a peer may take only as long for the rest as for any answer. */
+static void limit_rest(HttpServerRequest *r)
+{
+    http_connection_wait(r->link, (int64_t)r->server->options.receive_timeout_s * 1000 +
+                                      http_transfer_ms(r->server, unsent(r->stream)));
+}
+
 void http_stream_end(HttpServerRequest *r)
 {
     pthread_mutex_lock(&r->stream->lock);
     r->stream->ended = true;
-    if (!r->stream->completed)
+    if (!r->stream->completed) {
+        if (!r->abandoned && !r->stream->cut)
+            limit_rest(r);
         wake(r);
+    }
     pthread_mutex_unlock(&r->stream->lock);
     http_owned_remove(r);
     http_request_unref(r);

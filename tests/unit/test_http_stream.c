@@ -216,6 +216,29 @@ static void test_peer_that_does_not_read(void **state)
     free(text);
 }
 
+/* What it has not taken is counted meanwhile. */
+static void test_peer_that_does_not_read_the_rest(void **state)
+{
+    (void)state;
+    const size_t len = 32UL << 20;
+    char *text = calloc(1, len);
+    rig_stop();
+    rig_start((HttpServerOptions){.receive_timeout_s = 1, .slowest_bytes_per_s = 1UL << 30});
+    Peer other = peer_open(), p = peer_open();
+    HttpServerRequest *asked = start(&other);
+    assert_int_equal(http_request_answers_bytes(asked), 0);
+    HttpServerRequest *r = start(&p);
+    assert_int_equal(http_stream_send(r, text, len), 0);
+    http_stream_end(r);
+    assert_true(http_request_answers_bytes(asked) > len / 2);
+    rig_wait(atomic_load(&rig.n_peer_gone) == 1);
+    rig_wait(http_request_answers_bytes(asked) == 0);
+    http_stream_end(asked);
+    peer_close(&p);
+    peer_close(&other);
+    free(text);
+}
+
 #define STREAMS 100
 
 static void test_many_streams(void **state)
@@ -307,6 +330,7 @@ int main(void)
         TEST(test_peer_leaves_while_sending),
         TEST(test_peer_left_before_the_start),
         TEST(test_peer_that_does_not_read),
+        TEST(test_peer_that_does_not_read_the_rest),
         TEST(test_many_streams),
         TEST(test_races),
         cmocka_unit_test(test_free_with_open_streams),
