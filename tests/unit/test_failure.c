@@ -179,6 +179,26 @@ static void test_what_a_pod_tells(void **state)
     }
 }
 
+static void test_reason_is_told_whatever_the_path(void **state)
+{
+    char path[4096], shown[FAILURE_PATH_MAX];
+    (void)state;
+
+    for (size_t i = 0; i + 3 < sizeof(path); i += 3)
+        memcpy(path + i, "\xe4\xb8\xad", 4);
+    for (size_t skip = 0; skip < 3; skip++) {
+        _cleanup_error_ Error *error = NULL;
+        (void)failure_of_word("denied", path + skip, "", &error);
+        assert_true(str_ends_with(error->message, "permission denied in the sandbox"));
+        (void)failure_path(path + skip, shown);
+        assert_true(str_starts_with(shown, "...\xe4"));
+        assert_true(str_is_utf8(shown, strlen(shown)));
+    }
+    assert_string_equal(failure_path("/a b", shown), "/a b");
+    path[FAILURE_PATH_MAX - 4] = '\0';
+    assert_int_equal(strlen(failure_path(path, shown)), FAILURE_PATH_MAX - 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -187,6 +207,7 @@ int main(void)
         cmocka_unit_test(test_what_the_runtime_says),
         cmocka_unit_test(test_refusals_name_what_is_missing),
         cmocka_unit_test(test_what_a_pod_tells),
+        cmocka_unit_test(test_reason_is_told_whatever_the_path),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
