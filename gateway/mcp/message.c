@@ -33,7 +33,9 @@ static int parse_root(const char *text, size_t len, McpMessage *m, McpFailure *f
 
 static int parse_id(McpMessage *m, McpFailure *failure)
 {
-    if (!json_has(m->root, "id"))
+    bool answers = !json_has(m->root, "method") && json_has(m->root, "error");
+
+    if (!json_has(m->root, "id") || (answers && !json_get(m->root, "id")))
         return 0;
     m->id = token_text(json_get(m->root, "id"));
     if (!m->id)

@@ -23,6 +23,8 @@ static const Row rows[] = {
     {"{\"jsonrpc\":\"2.0\",\"method\":\"x\",\"params\":[1]}", 0, 0, MCP_NOTIFICATION, NULL},
     {"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}", 0, 0, MCP_RESPONSE, "1"},
     {"{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{}}", 0, 0, MCP_RESPONSE, "1"},
+    {"{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{}}", 0, 0, MCP_RESPONSE, NULL},
+    {"{\"jsonrpc\":\"2.0\",\"id\":null,\"result\":{}}", 400, -32600, 0, NULL},
     {"", 400, -32700, 0, NULL},
     {"{", 400, -32700, 0, NULL},
     {"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"} x", 400, -32700, 0, NULL},
