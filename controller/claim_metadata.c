@@ -43,7 +43,7 @@ static bool label_domain_allowed(const char *domain, const PlanConfig *config)
 static bool label_valid(const char *key, const char *value, const PlanConfig *config, char *error,
                         size_t size)
 {
-    char domain[DOMAIN_MAX];
+    char domain[DOMAIN_MAX] = "";
 
     if (strcasecmp(key, "app") == 0 && strcasecmp(value, "sandbox-router") == 0)
         (void)snprintf(error, size, "label \"app\" with value \"sandbox-router\" is not allowed");
@@ -70,7 +70,7 @@ static bool label_valid(const char *key, const char *value, const PlanConfig *co
 static bool annotation_valid(const char *key, char *error, size_t size)
 {
     static const char *const reserved[] = {"kubernetes.io", "k8s.io", "agents.x-k8s.io"};
-    char domain[DOMAIN_MAX];
+    char domain[DOMAIN_MAX] = "";
 
     if (!str_is_label_key(key)) {
         (void)snprintf(error, size, "annotation key \"%s\" is not a qualified name", key);

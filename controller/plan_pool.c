@@ -241,7 +241,7 @@ static int shrink(const PlanInput *in, const Pool *p, Census *c, Plan *plan, Err
 {
     int64_t excess = (int64_t)c->n_active - p->replicas;
 
-    if (excess <= 0)
+    if (excess <= 0 || !c->active)
         return 0;
     if (excess > in->config->pool_batch_max)
         excess = in->config->pool_batch_max;

@@ -178,7 +178,7 @@ static void handle_tool_call(Arrival *a, McpMessage *m, McpAccept accept)
     const Tool *tool = NULL;
     ToolArgs *args = NULL;
 
-    if (find_tool(m, &tool, &arguments, &failure) < 0) {
+    if (find_tool(m, &tool, &arguments, &failure) < 0 || !tool) {
         reply_failure(a->request, m->era, m->id, &failure);
         return;
     }
