@@ -38,7 +38,8 @@ static void note_pool_stock(Reconciler *r, const Sandbox *s)
     (void)hashmap_put(r->wake, key, &present);
 }
 
-static void enqueue_owner(Reconciler *r, const Obj *o)
+/* The key of what controls it, or NULL. */
+static char *owner_key(const Obj *o)
 {
     static const KeyKind kinds[] = {
         [OWNER_SANDBOX] = KEY_SANDBOX,
@@ -47,8 +48,33 @@ static void enqueue_owner(Reconciler *r, const Obj *o)
         [OWNER_TEMPLATE] = KEY_TEMPLATE,
     };
 
-    if (o->owner_kind != OWNER_NONE && o->owner_kind != OWNER_OTHER)
-        reconciler_enqueue_kind(r, kinds[o->owner_kind], o->ns, o->owner_name);
+    if (o->owner_kind == OWNER_NONE || o->owner_kind == OWNER_OTHER || str_empty(o->owner_name))
+        return NULL;
+    return key_format(kinds[o->owner_kind], o->ns, o->owner_name);
+}
+
+static void enqueue_owner(Reconciler *r, const Obj *o)
+{
+    _cleanup_free_ char *key = owner_key(o);
+
+    if (key)
+        workqueue_add(r->queue, key);
+}
+
+void reconciler_enqueue_around(Reconciler *r, const Obj *o, const char *except)
+{
+    static const KeyKind kinds[OBJ_KIND_MAX] = {
+        [OBJ_SANDBOX] = KEY_SANDBOX,   [OBJ_CLAIM] = KEY_CLAIM,  [OBJ_POOL] = KEY_POOL,
+        [OBJ_TEMPLATE] = KEY_TEMPLATE, [OBJ_POD] = KEY_KIND_MAX, [OBJ_POLICY] = KEY_KIND_MAX,
+    };
+    _cleanup_free_ char *own = NULL, *owner = owner_key(o);
+
+    if (kinds[o->kind] != KEY_KIND_MAX)
+        own = key_format(kinds[o->kind], o->ns, o->name);
+    if (own && !str_eq(own, except))
+        workqueue_add(r->queue, own);
+    if (owner && !str_eq(owner, except))
+        workqueue_add(r->queue, owner);
 }
 
 static void suspect_sandbox(Reconciler *r, const Sandbox *s)

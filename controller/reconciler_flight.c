@@ -475,11 +475,13 @@ static void settle_op(Flight *f, size_t i, const ApiResult *result)
         refresh(f, i);
 }
 
-/* A write of another key to this Sandbox may have made its own key wait. */
-static void enqueue_target(const Flight *f, const PlanOp *op)
+/* Whoever wanted to write to this object while the answer was out has waited for it. */
+static void enqueue_waiting(const Flight *f, const PlanOp *op)
 {
-    if (op->kind == OBJ_SANDBOX && f->kind != KEY_SANDBOX)
-        reconciler_enqueue_kind(f->r, KEY_SANDBOX, op->ns, op->name);
+    const Obj *o = op_target(f->r, op);
+
+    if (o && o->inflight == 0)
+        reconciler_enqueue_around(f->r, o, f->key);
 }
 
 void reconciler_op_done(Reconciler *r, uint64_t ticket, const ApiResult *result)
@@ -500,7 +502,7 @@ void reconciler_op_done(Reconciler *r, uint64_t ticket, const ApiResult *result)
     if (target && target->inflight > 0)
         world_inflight(r->world, target, -1);
     settle_op(f, q->op, result);
-    enqueue_target(f, op);
+    enqueue_waiting(f, op);
     request_free(q);
     if (f->outstanding == 0)
         finish(f);

@@ -75,6 +75,8 @@ struct Reconciler {
 /* reconciler_dispatch.c: which keys a change concerns. */
 void reconciler_on_change(const Obj *before, const Obj *after, void *userdata);
 void reconciler_enqueue_kind(Reconciler *r, KeyKind kind, const char *ns, const char *name);
+/* The keys of an object and of its controller, but not this one. */
+void reconciler_enqueue_around(Reconciler *r, const Obj *o, const char *except);
 /* Everything, as after a jump of the clock. */
 void reconciler_enqueue_all(Reconciler *r);
 /* Whatever may be an orphan. */
