@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gateway/auth/authorizer.h"
 
+#include "gateway/sandbox/api_error.h"
 #include "gateway/sandbox/names.h"
 
 #define REFUSED_TTL_MS 5000
@@ -71,10 +72,11 @@ static void on_verdict(const ReviewVerdict *verdict, const Error *failed, void *
     Question *q = userdata;
     _cleanup_error_ Error *error = NULL;
 
-    if (failed)
+    if (failed) {
+        _cleanup_error_ Error *told = api_error_for_caller(failed);
         (void)error_set(&error, failed->kind == ERROR_EXHAUSTED ? failed->kind : ERROR_UNAVAILABLE,
-                        "your rights could not be checked: %s", error_message(failed));
-    else if (!verdict->allowed) {
+                        "your rights could not be checked: %s", error_message(told));
+    } else if (!verdict->allowed) {
         (void)error_set(&error, ERROR_DENIED, "%s may not %s", q->who, q->what);
         (void)error_hint(&error, 0,
                          "Ask an administrator for a Role that grants it (the ClusterRole "

@@ -3,6 +3,7 @@
 
 #include "common/base/hashmap.h"
 #include "common/base/str.h"
+#include "gateway/sandbox/api_error.h"
 #include "gateway/sandbox/names.h"
 
 /* Live reads of one owner: how many are left, and when the last one was added. */
@@ -187,7 +188,8 @@ static void on_read(JsonValue *object, const Error *error, void *userdata)
 
     k->call = NULL;
     if (error && error->kind != ERROR_NOT_FOUND) {
-        finish(k, NULL, error);
+        _cleanup_error_ Error *told = api_error_for_caller(error);
+        finish(k, NULL, told);
         return;
     }
     if (!error && is_owned(object, k->owner)) {

@@ -5,6 +5,7 @@
  * again; where that fails, its shutdown time, which is in its first revision, still ends it.
  */
 #include "common/base/str.h"
+#include "gateway/sandbox/api_error.h"
 #include "gateway/sandbox/claim.h"
 #include "gateway/sandbox/names.h"
 #include "gateway/tools/args.h"
@@ -159,8 +160,9 @@ static void on_undone(_unused_ JsonValue *object, const Error *error, void *user
 
     s->call = NULL;
     if (error && error->kind != ERROR_NOT_FOUND) {
+        _cleanup_error_ Error *told = api_error_for_caller(error);
         _cleanup_free_ char *text = xasprintf("%s. Claim '%s' could not be deleted again (%s)",
-                                              s->ended->message, s->name, error_message(error));
+                                              s->ended->message, s->name, error_message(told));
         str_replace(&s->ended->message, text);
     }
     call_fail(c, s->ended);
@@ -207,6 +209,9 @@ static void succeed(Call *c)
     call_succeed(c, &out);
 }
 
+static const char quota_hint[] = "Call delete_sandbox for one that is not needed any more, then "
+                                 "create_sandbox again";
+
 static void end_failed(Call *c, const SandboxView *view)
 {
     Create *s = call_state(c);
@@ -215,9 +220,7 @@ static void end_failed(Call *c, const SandboxView *view)
     (void)error_set(&s->ended, quota ? ERROR_EXHAUSTED : ERROR_INVALID,
                     "The sandbox cannot be made: %s (%s)", view->message, view->reason);
     if (quota)
-        (void)error_hint(&s->ended, 0,
-                         "Call delete_sandbox for one that is not needed any more, then "
-                         "create_sandbox again");
+        (void)error_hint(&s->ended, 0, "%s", quota_hint);
     else
         (void)error_hint(&s->ended, 0,
                          "Call create_sandbox with other arguments, or ask an administrator");
@@ -303,7 +306,7 @@ static void confirm(Call *c, const Error *lost)
         .verb = "get", .path = path, .ignore_object = true, .on_done = on_confirmed, .userdata = c};
     _cleanup_error_ Error *error = NULL;
 
-    s->ended = error_copy(lost);
+    s->ended = api_error_for_caller(lost);
     call_on_cancel(c, NULL);
     if (kube_send(call_services(c)->kube, &request, &s->call, &error) < 0)
         undo(c);
@@ -311,10 +314,12 @@ static void confirm(Call *c, const Error *lost)
 
 static void fail_create(Call *c, const Error *error)
 {
-    _cleanup_error_ Error *told = error_copy(error);
+    _cleanup_error_ Error *told = api_error_for_caller(error);
     const ToolArgs *args = call_args(c);
 
-    if (told->kind == ERROR_NOT_FOUND)
+    if (api_error_is_quota(told))
+        (void)error_hint(&told, 0, "%s", quota_hint);
+    else if (told->kind == ERROR_NOT_FOUND)
         (void)error_hint(&told, 0, "Call create_sandbox with a namespace that exists, not '%s'",
                          args->ns);
     call_fail(c, told);

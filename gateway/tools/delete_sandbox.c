@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "gateway/sandbox/api_error.h"
 #include "gateway/sandbox/names.h"
 #include "gateway/tools/args.h"
 #include "gateway/tools/run.h"
@@ -37,10 +38,12 @@ static void on_deleted(_unused_ JsonValue *object, const Error *error, void *use
     Delete *d = call_state(c);
 
     d->call = NULL;
-    if (error && error->kind != ERROR_NOT_FOUND && error->kind != ERROR_CONFLICT)
-        call_fail(c, error);
-    else
+    if (error && error->kind != ERROR_NOT_FOUND && error->kind != ERROR_CONFLICT) {
+        _cleanup_error_ Error *told = api_error_for_caller(error);
+        call_fail(c, told);
+    } else {
         answer(c);
+    }
 }
 
 static void send_delete(Call *c, const ClaimModel *claim)

@@ -88,10 +88,16 @@ static void on_done(TransportResult *result, const Error *error, void *userdata)
     call_succeed(c, &out);
 }
 
+/* The arguments', and the one that is on its way. */
+#define COPIES 2
+
 static int start(Call *c, const TransportTarget *target, TransportJob **ret, Error **error)
 {
     const FileArgs *args = (const FileArgs *)call_args(c);
+    int r = call_reserve_bytes(c, COPIES * args->content.len, error);
 
+    if (r < 0)
+        return r;
     return transport_upload(call_services(c)->transport, target, args->path, args->content.data,
                             args->content.len, args->base.timeout_s * 1000, on_done, c, ret, error);
 }
