@@ -186,10 +186,12 @@ static void arrive(Sim *sim, void *arg)
     Call *c = arg;
     /* What a dead process had sent may still take effect, or not; not after the next one started,
      * for the API server ends the requests of a lost connection. */
-    bool dead = c->process != sim->line->process;
+    const Line *l = sim->line;
+    bool dead = c->process != l->process;
+    bool succeeded = dead && (l->reconciler || l->process > c->process + 1);
     Reply r;
 
-    if (dead && (c->type != CALL_OP || sim->line->reconciler || sim_chance(sim, 500))) {
+    if (dead && (c->type != CALL_OP || succeeded || sim_chance(sim, 500))) {
         call_done(c);
         return;
     }
