@@ -165,6 +165,8 @@ static void pod_changed(Reconciler *r, const Obj *before, const Obj *after)
 {
     const Obj *any = after ? after : before;
 
+    if (!any)
+        return;
     if (before)
         enqueue_owner(r, before);
     if (after)

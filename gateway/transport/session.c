@@ -253,7 +253,7 @@ static void hello_take(Session *s, const char *data, size_t len)
 {
     size_t want = strlen(SCRIPT_HELLO) - s->hello_len, n = len < want ? len : want;
 
-    if (memcmp(data, SCRIPT_HELLO + s->hello_len, n) != 0 || len > want) {
+    if (memcmp(data, &SCRIPT_HELLO[s->hello_len], n) != 0 || len > want) {
         session_fail(s, ERROR_INVALID, "what runs as 'sh' in the sandbox is no POSIX shell");
         return;
     }

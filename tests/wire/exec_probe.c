@@ -164,28 +164,36 @@ static void input_read(Probe *p)
             break;
 }
 
+/* A number of the command line; what is none, or below zero, is refused. */
+static int number_read(const char *s, int64_t *ret)
+{
+    return str_to_i64(s, ret) == 0 && *ret >= 0 ? 0 : -1;
+}
+
 static int options_read(Probe *p, int argc, char **argv)
 {
-    int c = 0;
+    int64_t jobs = (int64_t)p->jobs;
+    int c = 0, r = 0;
 
-    while ((c = getopt(argc, argv, "k:c:t:n:x:o")) >= 0) {
+    while (r == 0 && (c = getopt(argc, argv, "k:c:t:n:x:o")) >= 0) {
         if (c == 'k')
             p->kubeconfig = optarg;
         else if (c == 'c')
             p->target.container = optarg;
         else if (c == 't')
-            p->timeout_ms = atoll(optarg);
+            r = number_read(optarg, &p->timeout_ms);
         else if (c == 'n')
-            p->jobs = (size_t)atoll(optarg);
+            r = number_read(optarg, &jobs);
         else if (c == 'x')
-            p->cancel_ms = atoll(optarg);
+            r = number_read(optarg, &p->cancel_ms);
         else if (c == 'o')
             p->print_output = true;
         else
             return -1;
     }
-    if (argc - optind != 4)
+    if (r < 0 || argc - optind != 4)
         return -1;
+    p->jobs = (size_t)jobs;
     p->target.ns = argv[optind];
     p->target.pod = argv[optind + 1];
     p->verb = argv[optind + 2];
