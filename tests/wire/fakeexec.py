@@ -217,7 +217,7 @@ def left_over():
     for pid in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError, IndexError):
             with open(f"/proc/{pid}/environ", "rb", buffering=0) as file:
-                if b"FAKE_EXEC=1" not in file.read().split(b"\0"):
+                if f"FAKE_EXEC={MARK}".encode() not in file.read().split(b"\0"):
                     continue
             with open(f"/proc/{pid}/stat", encoding="latin-1") as file:
                 state = file.read().rsplit(")", 1)[1].split()[0]
