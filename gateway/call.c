@@ -430,9 +430,10 @@ void call_set_outcome(Call *c, const char *outcome, int64_t number)
 int call_reserve_bytes(Call *c, size_t bytes, Error **error)
 {
     size_t others = c->calls->bytes_held - c->bytes_held;
+    size_t taken = others + http_request_answers_bytes(c->request.http);
     size_t max = (size_t)c->calls->services.config->max_transfer_bytes;
 
-    if (bytes > max || others > max - bytes)
+    if (bytes > max || taken > max - bytes)
         return error_set(error, ERROR_EXHAUSTED,
                          "Too many bytes are being transferred by this gateway at the moment");
     c->calls->bytes_held = others + bytes;

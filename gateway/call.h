@@ -84,8 +84,9 @@ void call_set_pod(Call *c, const char *pod);
 /* What it was about besides its arguments, for the audit line: a word and a number. */
 void call_set_outcome(Call *c, const char *outcome, int64_t number);
 
-/* Counts the bytes that the call holds until it is answered against --max-transfer-bytes; a second
- * count replaces the first. ERROR_EXHAUSTED where that is too much. */
+/* Counts the bytes that the call holds until it is answered against --max-transfer-bytes, beside
+ * those of other calls and of answers that their callers have not taken yet; a second count
+ * replaces the first. ERROR_EXHAUSTED where that is too much. */
 int call_reserve_bytes(Call *c, size_t bytes, Error **error);
 
 /* Each of these answers the call and frees it. */
