@@ -117,5 +117,5 @@ const Tool tool_download_file = {
     .digest_offset = offsetof(FileArgs, path),
     .check = check,
     .run = run,
-    .state_free = free,
+    .state_free = run_state_free,
 };

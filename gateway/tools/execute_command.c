@@ -107,5 +107,5 @@ const Tool tool_execute_command = {
     .subresource = "exec",
     .digest_offset = offsetof(CommandArgs, command),
     .run = run,
-    .state_free = free,
+    .state_free = run_state_free,
 };

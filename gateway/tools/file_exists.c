@@ -63,5 +63,5 @@ const Tool tool_file_exists = {
     .digest_offset = offsetof(PathArgs, path),
     .check = check,
     .run = run,
-    .state_free = free,
+    .state_free = run_state_free,
 };

@@ -81,6 +81,11 @@ static void run(Call *c)
         call_set_state(c, lookup);
 }
 
+static void state_free(void *state)
+{
+    (void)lookup_cancel(state);
+}
+
 const Tool tool_get_sandbox_status = {
     .name = "get_sandbox_status",
     .title = "Ask for a sandbox's state",
@@ -91,4 +96,5 @@ const Tool tool_get_sandbox_status = {
     TOOL_OUTPUTS(outputs),
     .verb = "get",
     .run = run,
+    .state_free = state_free,
 };

@@ -106,5 +106,5 @@ const Tool tool_list_files = {
     .digest_offset = offsetof(PathArgs, path),
     .check = check,
     .run = run,
-    .state_free = free,
+    .state_free = run_state_free,
 };

@@ -12,6 +12,14 @@ typedef struct Run {
     TransportJob *job;
 } Run;
 
+void run_state_free(void *state)
+{
+    Run *run = state;
+
+    (void)lookup_cancel(run->lookup);
+    free(run);
+}
+
 int run_unusable(const SandboxView *view, const ToolArgs *args, Error **error)
 {
     int r;

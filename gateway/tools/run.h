@@ -16,6 +16,8 @@ typedef int (*ToolStartFn)(Call *c, const TransportTarget *target, TransportJob 
  * that does not work out. The tool's done function gets the call as userdata and begins with
  * run_job_ended(). */
 void run_in_sandbox(Call *c, ToolStartFn start);
+/* The state_free of such a tool: a look-up that is still under way is given up. */
+void run_state_free(void *state);
 /* The job is over: the call no longer cancels it, and the sandbox's use is noted again. */
 void run_job_ended(Call *c);
 

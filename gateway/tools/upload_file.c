@@ -121,5 +121,5 @@ const Tool tool_upload_file = {
     .digest_offset = offsetof(FileArgs, path),
     .check = check,
     .run = run,
-    .state_free = free,
+    .state_free = run_state_free,
 };

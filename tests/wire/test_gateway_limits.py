@@ -102,3 +102,20 @@ def test_answers_that_nobody_reads_are_counted(narrow, execs, api):  # noqa: F81
 def test_names_that_only_a_directory_can_have(gw, sandbox, execs, path):  # noqa: F811
     assert "is a directory" in gw.call("upload_file", path=path, content="x", **sandbox).error_text
     assert os.listdir(execs.cwd) == []
+
+
+def test_second_signal_ends_look_ups(api, cluster, execs, tmp_path):  # noqa: F811
+    """The leak check at the end of the gateway sees what was not given up."""
+    cluster.claim("c1", ALICE_OWNER)  # not ready: whoever wants to use it waits
+    arguments = {"sandbox_claim_name": "c1", "namespace": NS}
+    gateway = Gateway(api, tmp_path).ready()
+    waiting = [gateway.begin("execute_command", command="true", **arguments),
+               gateway.begin("file_exists", path="x", **arguments)]
+    assert not gateway.call("get_sandbox_status", **arguments).structured["ready"]
+    gateway.terminate()
+    gateway.wait_log("draining")
+    os.kill(gateway.pid, signal.SIGTERM)
+    assert gateway.stop() == 1
+    assert "Sanitizer" not in gateway.log
+    for sock in waiting:
+        sock.close()
