@@ -47,8 +47,7 @@ def kubectl_on_path(tmp_path_factory):
     folder = tmp_path_factory.mktemp("bin")
     script = folder / "kubectl"
     node = pathlib.Path(__file__).parent / "node/node.sh"
-    data = os.environ.get("K8S_AGENT_SANDBOX_NODE_DIR", "/var/lib/k8s-agent-sandbox-node")
-    program = pathlib.Path(data, "bin/kubectl")
+    program = system_module.default_folder() / "bin/kubectl"
     script.write_text(f'#!/bin/sh\nexec "{program}" "$@"\n' if program.exists()
                       else f'#!/bin/sh\nexec "{node}" kubectl "$@"\n')
     script.chmod(script.stat().st_mode | stat.S_IXUSR)

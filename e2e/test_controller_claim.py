@@ -230,13 +230,12 @@ def test_fields_that_are_not_carried_out_yet(space, warm, field, value):
 
 def test_the_api_server_refuses_the_pod(space, warm):
     """A quota that leaves no room: the claim says so, and is served when there is room."""
-    space.create("ResourceQuota", "tight", {"hard": {"pods": "0"}})
-    space.wait("ResourceQuota", "tight", "counted", lambda q: "pods" in q.get("status", {}).get("used", {}))
     name = unique("denied")
-    space.claim(name, pool="cold")
-    refused = space.wait("SandboxClaim", name, "refused", lambda c: "exceeded quota" in condition(c).get("message", ""))
-    assert condition(refused)["reason"] == "ReconcilerError"
-    space.delete("ResourceQuota", "tight")
+    with space.quota(pods=0):
+        space.claim(name, pool="cold")
+        refused = space.wait("SandboxClaim", name, "refused",
+                             lambda c: "exceeded quota" in condition(c).get("message", ""))
+        assert condition(refused)["reason"] == "ReconcilerError"
     space.wait_ready("SandboxClaim", name, 90)
     space.delete("SandboxClaim", name)
     assert warm

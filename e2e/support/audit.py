@@ -4,9 +4,9 @@ sent, so what a client has been answered is in the log."""
 
 import collections
 import json
-import os
-import pathlib
 import re
+
+from .system import default_folder
 
 WRITES = ("create", "update", "patch", "delete", "deletecollection")
 CONTROLLER = "system:serviceaccount:agent-sandbox-system:agent-sandbox-controller"
@@ -14,8 +14,7 @@ GATEWAY = "system:serviceaccount:agent-sandbox-system:sandbox-gateway"
 
 
 def default_path():
-    folder = os.environ.get("K8S_AGENT_SANDBOX_NODE_DIR", "/var/lib/k8s-agent-sandbox-node")
-    return pathlib.Path(folder, "audit/audit.log")
+    return default_folder() / "audit/audit.log"
 
 
 class Record:

@@ -10,6 +10,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
+from urllib.parse import urlsplit
 
 import yaml
 
@@ -26,27 +27,29 @@ def free_port():
 
 def account_kubeconfig(kube, path, namespace, account, server=None, ca=None):
     """A kubeconfig of a service account, perhaps by way of a proxy; its path."""
-    with open(kube.kubeconfig, encoding="utf-8") as file:
-        given = yaml.safe_load(file)["clusters"][0]["cluster"]
-    cluster = {"server": server or given["server"]}
+    cluster = {"server": server or kube.host}
     if ca:
         cluster["certificate-authority"] = str(ca)
-    elif "certificate-authority-data" in given:
-        cluster["certificate-authority-data"] = given["certificate-authority-data"]
     else:
-        data = pathlib.Path(given["certificate-authority"]).read_bytes()
-        cluster["certificate-authority-data"] = base64.b64encode(data).decode()
-    if server:
-        # The proxy passes bytes on: the certificate is the API server's, for its own address.
-        cluster["tls-server-name"] = kube.host.rpartition("//")[2].rpartition(":")[0]
-    if cluster["server"].startswith("http:"):
-        cluster = {"server": server}
+        cluster["certificate-authority-data"] = base64.b64encode(cluster_ca(kube).encode()).decode()
+        if server:
+            # Bytes are passed on as they are: the certificate is the API server's, for its own address.
+            cluster["tls-server-name"] = urlsplit(kube.host).hostname
     config = {"apiVersion": "v1", "kind": "Config", "current-context": "e2e",
               "clusters": [{"name": "e2e", "cluster": cluster}],
               "contexts": [{"name": "e2e", "context": {"cluster": "e2e", "user": "e2e"}}],
               "users": [{"name": "e2e", "user": {"token": kube.token(namespace, account, seconds=7200)}}]}
     pathlib.Path(path).write_text(yaml.safe_dump(config), encoding="utf-8")
     return path
+
+
+def cluster_ca(kube):
+    """The certificate authority of the cluster, as PEM."""
+    with open(kube.kubeconfig, encoding="utf-8") as file:
+        given = yaml.safe_load(file)["clusters"][0]["cluster"]
+    if "certificate-authority-data" in given:
+        return base64.b64decode(given["certificate-authority-data"]).decode()
+    return pathlib.Path(given["certificate-authority"]).read_text(encoding="utf-8")
 
 
 class Daemon:

@@ -5,7 +5,7 @@ SANDBOX_E2E_OUTSIDE=1 chooses it."""
 import pathlib
 
 from .daemons import Controller, Gateway, account_kubeconfig
-from .system import CONTROLLER, GATEWAY, NAMESPACE, ROOT, System, images, node_sh
+from .system import CONTROLLER, GATEWAY, NAMESPACE, ROOT, System, load_images
 
 
 class OutsideSystem(System):
@@ -19,7 +19,7 @@ class OutsideSystem(System):
         self.folder.mkdir(parents=True, exist_ok=True)
         for log in self.folder.glob("*.log"):
             log.unlink()
-        node_sh("load", *images())
+        load_images()
         self.shell('install_overlays "$PWD"; sed -i "s/^  replicas: .*/  replicas: 0/" $STATE/system.yaml; install_system')
         self.scale(CONTROLLER, 1)
         self.scale(GATEWAY, 2)

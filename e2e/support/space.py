@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A namespace of a test module's own, and what is put into it."""
 
+import contextlib
 import datetime
 import uuid
 
@@ -134,6 +135,18 @@ class Space:
         found = [e for e in self.list("Event") if e["involvedObject"].get("name") == name
                  and kind in (None, e["involvedObject"].get("kind"))]
         return sorted(found, key=lambda e: e.get("eventTime") or e.get("firstTimestamp") or "")
+
+    @contextlib.contextmanager
+    def quota(self, **hard):
+        """A ResourceQuota that counts within."""
+        name = unique("quota")
+        self.create("ResourceQuota", name, {"hard": {k: str(v) for k, v in hard.items()}})
+        try:
+            self.wait("ResourceQuota", name, "counted",
+                      lambda q: set(hard) <= set(q.get("status", {}).get("used") or {}))
+            yield
+        finally:
+            self.delete("ResourceQuota", name)
 
     # ---- people
 
