@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "common/base/str.h"
 #include "gateway/sandbox/api_error.h"
 #include "gateway/sandbox/names.h"
 #include "gateway/tools/args.h"
@@ -9,26 +10,61 @@ static const JsonField fields[] = {
     TOOL_FIELD_NAMESPACE(SandboxArgs, TOOL_NAMESPACE_HELP),
 };
 
+/* How long the answer waits for this gateway to see the deletion itself, so that the next call does
+ * not find what is gone. */
+#define PATIENCE_MS 2000
+
 typedef struct Delete {
+    SandboxCache *cache;
+    Loop *loop;
     Lookup *lookup;
     KubeCall *call;
+    char *uid;
+    SandboxWaiter waiter;
+    LoopTimer deadline;
 } Delete;
 
 static void state_free(void *state)
 {
     Delete *d = state;
 
+    sandbox_cache_unwait(d->cache, &d->waiter);
+    loop_timer_stop(d->loop, &d->deadline);
     (void)lookup_cancel(d->lookup);
     (void)kube_call_cancel(d->call);
+    free(d->uid);
     free(d);
 }
 
-static void answer(Call *c)
+static void answer(void *userdata)
 {
+    Call *c = userdata;
     _cleanup_free_ char *text = xasprintf("Sandbox claim '%s' in namespace '%s' is deleted.",
                                           call_args(c)->claim, call_args(c)->ns);
 
     call_succeed_text(c, text);
+}
+
+static void on_change(void *userdata)
+{
+    Call *c = userdata;
+    Delete *d = call_state(c);
+    const ToolArgs *args = call_args(c);
+    const ClaimModel *claim = store_claim(sandbox_cache_store(d->cache), args->ns, args->claim);
+
+    if (!claim || claim->deleting || !str_eq(claim->uid, d->uid))
+        answer(c);
+}
+
+static void wait_unseen(Call *c)
+{
+    Delete *d = call_state(c);
+
+    d->deadline.fn = answer;
+    d->deadline.userdata = c;
+    loop_timer_set(d->loop, &d->deadline, PATIENCE_MS);
+    sandbox_cache_wait(d->cache, &d->waiter, call_args(c)->ns, call_args(c)->claim, on_change, c);
+    on_change(c);
 }
 
 /* Gone, or replaced by a namesake, is as good as deleted. */
@@ -42,7 +78,7 @@ static void on_deleted(_unused_ JsonValue *object, const Error *error, void *use
         _cleanup_error_ Error *told = api_error_for_caller(error);
         call_fail(c, told);
     } else {
-        answer(c);
+        wait_unseen(c);
     }
 }
 
@@ -54,6 +90,7 @@ static void send_delete(Call *c, const ClaimModel *claim)
     _cleanup_buf_ Buf body = BUF_INIT(4096);
     _cleanup_error_ Error *error = NULL;
 
+    d->uid = xstrdup(claim->uid);
     kube_delete_options(&body, claim->uid, NULL, NULL);
     KubeRequest request = {
         .verb = "delete",
@@ -94,6 +131,8 @@ static void run(Call *c)
     Delete *d = xnew(Delete);
     Lookup *lookup;
 
+    d->cache = call_services(c)->cache;
+    d->loop = call_services(c)->loop;
     call_set_state(c, d);
     lookup_start(call_services(c)->lookups, args->ns, args->claim, call_owner(c), LOOKUP_TO_LOOK,
                  on_found, c, &lookup);
