@@ -44,7 +44,11 @@ sbx_fail() {
 }
 
 true >"$sbx_f" || sbx_done failed
-[ "$sbx_size" = 0 ] || head -c "$sbx_size" >"$sbx_f" || sbx_fail failed
+if [ "$sbx_size" != 0 ] && ! head -c "$sbx_size" >"$sbx_f"; then
+    # Busybox's head only says "I/O error"; cat has the reason, a full disk above all.
+    command -v cat >/dev/null && head -c 4096 /dev/zero | cat >>"$sbx_f"
+    sbx_fail failed
+fi
 sbx_v=$("$sbx_sum" <"$sbx_f") || sbx_fail failed
 case $sbx_sum in
 sha256sum) [ "${sbx_v%% *}" = "$sbx_sha" ] || sbx_fail damaged ;;
