@@ -69,7 +69,7 @@ bool sim_fault(Sim *sim, unsigned per_mille)
     return !sim->quiet && sim_chance(sim, per_mille);
 }
 
-static void report(const Sim *sim, const char *word, const char *fmt, va_list ap)
+_printf_(3, 0) static void report(const Sim *sim, const char *word, const char *fmt, va_list ap)
 {
     (void)fprintf(stderr, "[seed %" PRIu64 " step %" PRIu64 " t=%.3fs] %s", sim->seed, sim->steps,
                   (double)sim->mono_us / 1e6, word);

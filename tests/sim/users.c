@@ -116,8 +116,8 @@ static const char *random_metadata(Sim *sim)
         "",
         "",
         "",
-        ",\"additionalPodMetadata\":{\"labels\":{\"sandbox.users.io/x\":\"1\"},\"annotations\":{"
-        "\"note\":\"n\"}}",
+        (",\"additionalPodMetadata\":{\"labels\":{\"sandbox.users.io/x\":\"1\"},\"annotations\":{"
+         "\"note\":\"n\"}}"),
         ",\"additionalPodMetadata\":{\"labels\":{\"evil.io/x\":\"1\"}}",
     };
 
