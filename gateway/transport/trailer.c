@@ -26,8 +26,10 @@ static void line_add(TrailerScan *t, const char *data, size_t len)
     const char *end = memchr(data, '\n', len);
     size_t n = end ? (size_t)(end - data) : len;
 
-    if (n > sizeof(t->line) - 1 - t->line_len)
+    if (n > sizeof(t->line) - 1 - t->line_len) {
         t->broken = true;
+        t->line[0] = '\0';
+    }
     if (t->broken)
         return;
     memcpy(t->line + t->line_len, data, n);
