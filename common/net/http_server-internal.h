@@ -42,7 +42,8 @@ struct HttpServer {
     atomic_bool quiesced;
     atomic_size_t pending;
     atomic_size_t bodies_bytes;
-    atomic_size_t answers_bytes; /* made, and not yet taken by their peers */
+    atomic_size_t strangers_bytes; /* the part of them that strangers send */
+    atomic_size_t answers_bytes;   /* made, and not yet taken by their peers */
 
     pthread_mutex_t lock; /* the lists, stopping */
     List connections;     /* HttpConnection */
@@ -93,6 +94,7 @@ struct HttpServerRequest {
 
     Buf body;
     size_t counted_bytes; /* of the body, in server->bodies_bytes */
+    bool stranger;        /* and in server->strangers_bytes */
 
     /* The answer: written by the handler or the owner, read by the server thread afterwards. */
     struct MHD_Response *response;

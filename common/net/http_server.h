@@ -36,6 +36,8 @@ typedef struct HttpRoute {
     HttpHandlerFn handler;
 } HttpRoute;
 
+typedef enum HttpHeadVerdict { HTTP_HEAD_KNOWN, HTTP_HEAD_STRANGER } HttpHeadVerdict;
+
 /* The status that on_complete gets where the peer left before it had the whole answer. */
 #define HTTP_STATUS_PEER_GONE 499
 
@@ -57,6 +59,10 @@ typedef struct HttpServerOptions {
     size_t slowest_bytes_per_s;   /* default 64 KiB/s */
     unsigned keepalive_timeout_s; /* idle between two requests of a connection, default 120 */
     bool use_poll;                /* poll instead of epoll */
+    /* Called when the head of a request for a route is there, before its body: may answer with
+     * http_reply, then the body is not kept and the handler not called. HTTP_HEAD_STRANGER: bodies
+     * of such requests get an eighth of max_bodies_bytes together. Server thread; NULL: none. */
+    HttpHeadVerdict (*on_head)(HttpServerRequest *request, void *userdata);
     /* Writes the body of an answer that the server makes itself (400, 404, 405, 413, 429, 500, 503,
      * 505), in the content type application/json. text is a literal that needs no escapes. Any
      * server thread. NULL: {"error":"text"}. */

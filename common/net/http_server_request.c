@@ -10,6 +10,8 @@
 #include <strings.h>
 
 #define ALLOW_MAX 128
+#define DISCARD_SMALL_MAX (64 * 1024)
+#define STRANGERS_SHARE 8
 
 HttpServerRequest *http_request_ref(HttpServerRequest *r)
 {
@@ -224,6 +226,14 @@ static enum MHD_Result request_begin(HttpServerRequest *r, const char *url, cons
         refuse(r, 413, "the body is too large");
     else
         find_route(r);
+    if (!r->route || !s->options.on_head)
+        return MHD_YES;
+    r->stranger = s->options.on_head(r, s->options.userdata) == HTTP_HEAD_STRANGER;
+    if (!r->response)
+        return MHD_YES;
+    /* A small body is read past, so that the connection can go on; for others that is too dear. */
+    if (v.expects_continue || !v.has_length || v.content_length > DISCARD_SMALL_MAX)
+        return http_reply_queue(r);
     return MHD_YES;
 }
 
@@ -236,13 +246,18 @@ static bool body_count(HttpServerRequest *r)
     if (more == 0)
         return true;
     r->counted_bytes += more;
+    if (r->stranger && atomic_fetch_add(&s->strangers_bytes, more) + more >
+                           s->options.max_bodies_bytes / STRANGERS_SHARE) {
+        atomic_fetch_add(&s->bodies_bytes, more);
+        return false;
+    }
     return atomic_fetch_add(&s->bodies_bytes, more) + more <= s->options.max_bodies_bytes;
 }
 
 static enum MHD_Result request_collect(HttpServerRequest *r, const char *data, size_t size)
 {
     http_connection_extend(r->link, http_transfer_ms(r->server, size));
-    if (r->refused_status) {
+    if (r->refused_status || r->response) {
         r->discarded_bytes += size;
         return r->discarded_bytes > discard_max(r->server) ? MHD_NO : MHD_YES;
     }
@@ -281,6 +296,8 @@ static void reply_refused(HttpServerRequest *r)
 
 static void request_handle(HttpServerRequest *r)
 {
+    if (r->response)
+        return;
     if (r->refused_status) {
         reply_refused(r);
         return;
@@ -381,6 +398,8 @@ void http_request_drop_body(HttpServerRequest *r)
 {
     buf_done(&r->body);
     atomic_fetch_sub(&r->server->bodies_bytes, r->counted_bytes);
+    if (r->stranger)
+        atomic_fetch_sub(&r->server->strangers_bytes, r->counted_bytes);
     r->counted_bytes = 0;
 }
 
