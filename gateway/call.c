@@ -433,7 +433,11 @@ int call_reserve_bytes(Call *c, size_t bytes, Error **error)
     size_t taken = others + http_request_answers_bytes(c->request.http);
     size_t max = (size_t)c->calls->services.config->max_transfer_bytes;
 
-    if (bytes > max || taken > max - bytes)
+    if (bytes > max)
+        return error_set(error, ERROR_TOO_LARGE,
+                         "The transfer needs %zu bytes of memory, this gateway has %zu for all",
+                         bytes, max);
+    if (taken > max - bytes)
         return error_set(error, ERROR_EXHAUSTED,
                          "Too many bytes are being transferred by this gateway at the moment");
     c->calls->bytes_held = others + bytes;

@@ -46,8 +46,10 @@ static const ArgSpec specs[] = {
      "The largest file that upload_file and download_file carry.", 1, 16777216},
     {"max-transfer-bytes", ARG_INT, offsetof(GatewayConfig, max_transfer_bytes), "268435456",
      "BYTES",
-     "The sum of all request bodies under way (429 beyond), and of all files being downloaded.",
-     16777216, 17179869184},
+     "The sum of all request bodies under way (429 beyond), and the memory for files that wait to "
+     "be "
+     "written or read. At least six times --max-file-bytes.",
+     1, 17179869184},
     {"max-connections", ARG_INT, offsetof(GatewayConfig, max_connections), "4096", "N",
      "Connections of clients at a time.", 1, 65536},
     {"drain-delay", ARG_DURATION, offsetof(GatewayConfig, drain_delay_ms), "5s", NULL,
@@ -149,10 +151,21 @@ static int check_log(GatewayConfig *c, Error **error)
     return 0;
 }
 
+static int check_sizes(const GatewayConfig *c, Error **error)
+{
+    if (c->max_transfer_bytes >= CONFIG_TRANSFER_FACTOR * c->max_file_bytes)
+        return 0;
+    return error_set(error, ERROR_INVALID,
+                     "--max-transfer-bytes must be at least %d times --max-file-bytes",
+                     CONFIG_TRANSFER_FACTOR);
+}
+
 static int check(GatewayConfig *c, Error **error)
 {
     int r;
 
+    if ((r = check_sizes(c, error)) < 0)
+        return r;
     if ((r = check_auth(c, error)) < 0)
         return r;
     if ((r = check_log(c, error)) < 0)

@@ -5,6 +5,9 @@
 #include "common/base/args.h"
 #include "common/base/log.h"
 
+/* What a file on its way out takes: itself, its JSON twice, and a copy. */
+#define CONFIG_TRANSFER_FACTOR 6
+
 typedef struct GatewayConfig {
     /* as given */
     char *listen;

@@ -322,10 +322,10 @@ static void handle_post(Endpoint *e, HttpServerRequest *r)
 
 /* --- the door --- */
 
-static void on_mcp(HttpServerRequest *r, void *userdata)
+/* Refuses what the head alone shows to be wrong. */
+static bool refused_at_door(const Endpoint *e, HttpServerRequest *r)
 {
     static const HttpHeader allow[] = {{"Allow", "POST"}};
-    Endpoint *e = userdata;
     _cleanup_mcp_failure_ McpFailure failure = {0};
 
     if (!mcp_host_allowed(&e->origins, http_request_header(r, "Host")))
@@ -338,12 +338,33 @@ static void on_mcp(HttpServerRequest *r, void *userdata)
         (void)mcp_fail(&failure, 405, MCP_INVALID_REQUEST,
                        "Method not allowed: this server has no sessions and no standing streams, "
                        "send POST");
-    if (!failure.message)
-        handle_post(e, r);
-    else if (failure.http_status == 405)
+    if (failure.http_status == 405)
         reply_failure_with(r, MCP_ERA_LEGACY, NULL, &failure, allow, 1);
-    else
+    else if (failure.message)
         reply_failure(r, MCP_ERA_LEGACY, NULL, &failure);
+    return failure.message != NULL;
+}
+
+/* Before the body: who may not be served need not send it. */
+static HttpHeadVerdict on_head(HttpServerRequest *r, void *userdata)
+{
+    Endpoint *e = userdata;
+    _cleanup_principal_ Principal *principal = NULL;
+    _cleanup_error_ Error *error = NULL;
+    int known;
+
+    if (refused_at_door(e, r))
+        return HTTP_HEAD_STRANGER;
+    known = authenticator_cached(e->options.authenticator, http_request_header(r, "Authorization"),
+                                 &principal, &error);
+    if (known < 0)
+        refuse_caller(e, r, error);
+    return known > 0 ? HTTP_HEAD_KNOWN : HTTP_HEAD_STRANGER;
+}
+
+static void on_mcp(HttpServerRequest *r, void *userdata)
+{
+    handle_post(userdata, r);
 }
 
 static const HttpRoute routes[] = {
@@ -375,6 +396,7 @@ static int serve(Endpoint *e, Error **error)
         .max_body_bytes = 2 * (size_t)config->max_file_bytes + BODY_SLACK,
         .max_bodies_bytes = (size_t)config->max_transfer_bytes,
         .use_poll = config->use_poll,
+        .on_head = on_head,
         .error_body = write_error_body,
         .on_complete = on_complete,
     };

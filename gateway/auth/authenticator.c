@@ -109,6 +109,7 @@ Authenticator *authenticator_new(KubeClient *kube, const char *audience, int64_t
         .refused_ttl_ms = REFUSED_TTL_MS < ttl_ms ? REFUSED_TTL_MS : ttl_ms,
         .parse = parse_review,
         .is_accepted = is_accepted,
+        .background = true, /* strangers' floods do not hold up what known callers need */
         .userdata = a,
     };
     a->reviews = reviews_new(kube, &options);

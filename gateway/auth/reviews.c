@@ -29,8 +29,9 @@ struct Reviews {
     Hashmap *flights;
     uint64_t asked;
     bool stopped;
-    pthread_mutex_t lock; /* guards cache */
-    TtlMap *cache;
+    pthread_mutex_t lock; /* guards both maps */
+    TtlMap *accepted;
+    TtlMap *refused; /* apart, so that a flood of strangers pushes no one out */
 };
 
 void review_verdict_done(ReviewVerdict *v)
@@ -68,7 +69,8 @@ Reviews *reviews_new(KubeClient *kube, const ReviewsOptions *options)
     r->kube = kube;
     r->options = *options;
     r->flights = hashmap_new();
-    r->cache = ttl_map_new(REVIEWS_CACHED_MAX, verdict_free);
+    r->accepted = ttl_map_new(REVIEWS_CACHED_MAX, verdict_free);
+    r->refused = ttl_map_new(REVIEWS_CACHED_MAX, verdict_free);
     (void)pthread_mutex_init(&r->lock, NULL);
     return r;
 }
@@ -112,7 +114,8 @@ Reviews *reviews_free(Reviews *r)
         return NULL;
     reviews_stop(r);
     (void)hashmap_free(r->flights);
-    (void)ttl_map_free(r->cache);
+    (void)ttl_map_free(r->accepted);
+    (void)ttl_map_free(r->refused);
     (void)pthread_mutex_destroy(&r->lock);
     free(r);
     return NULL;
@@ -123,7 +126,9 @@ bool reviews_cached(Reviews *r, const char *key, ReviewVerdict *ret)
     const ReviewVerdict *v;
 
     (void)pthread_mutex_lock(&r->lock);
-    v = ttl_map_get(r->cache, key, now_ms(r));
+    v = ttl_map_get(r->accepted, key, now_ms(r));
+    if (!v)
+        v = ttl_map_get(r->refused, key, now_ms(r));
     if (v)
         *ret = verdict_copy(v);
     (void)pthread_mutex_unlock(&r->lock);
@@ -138,7 +143,7 @@ static void keep(Reviews *r, const char *key, const ReviewVerdict *v)
 
     *kept = verdict_copy(v);
     (void)pthread_mutex_lock(&r->lock);
-    ttl_map_put(r->cache, key, kept, now_ms(r) + ttl);
+    ttl_map_put(accepted ? r->accepted : r->refused, key, kept, now_ms(r) + ttl);
     (void)pthread_mutex_unlock(&r->lock);
 }
 
@@ -198,6 +203,7 @@ static int flight_start(Reviews *r, const char *key, const Buf *body, Flight **r
         .body = buf_str(body),
         .body_len = body->len,
         .deadline_ms = REVIEW_DEADLINE_MS,
+        .background = r->options.background,
         .on_done = on_review,
         .userdata = f,
     };

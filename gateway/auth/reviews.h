@@ -32,6 +32,7 @@ typedef struct ReviewsOptions {
     /* Reads an answer. A negative errno with *error means that there was no decision. */
     int (*parse)(const JsonValue *review, void *userdata, ReviewVerdict *ret, Error **error);
     bool (*is_accepted)(const ReviewVerdict *v); /* which of the two periods applies */
+    bool background;                             /* behind all other requests to the API server */
     void *userdata;
 } ReviewsOptions;
 

@@ -18,7 +18,7 @@ ActivityPlan activity_plan(const ClaimModel *claim, int64_t now_ms, int64_t unti
     /* A stamp from the future is somebody's mistake; it must not silence this one. */
     int64_t since = now_ms - claim->last_activity_ms;
 
-    if (claim->idle_timeout_s <= 0)
+    if (claim->idle_timeout_s <= 0 || now_ms < claim->activity_retry_ms)
         return plan;
     plan.write = since < 0 || since >= period || (until_ms > 0 && claim->exec_lease_ms < until_ms);
     if (plan.write && until_ms > 0) {
@@ -67,6 +67,11 @@ typedef struct Stamp {
     int64_t before_activity_ms, before_lease_ms;
 } Stamp;
 
+static int64_t activity_now_ms(const Activity *a)
+{
+    return clock_realtime_ms(loop_clock(kube_client_loop(sandbox_cache_kube(a->cache))));
+}
+
 static void stamp_free(Stamp *s)
 {
     list_remove(&s->node);
@@ -101,7 +106,7 @@ uint64_t activity_patches(const Activity *a)
     return a->patches;
 }
 
-/* The next use may try again. */
+/* A use some time later may try again; not each one, since what was refused is refused again. */
 static void stamp_undo(const Stamp *s)
 {
     ClaimModel *claim = store_claim(sandbox_cache_store(s->activity->cache), s->ns, s->name);
@@ -110,6 +115,7 @@ static void stamp_undo(const Stamp *s)
         return;
     claim->last_activity_ms = s->before_activity_ms;
     claim->exec_lease_ms = s->before_lease_ms;
+    claim->activity_retry_ms = activity_now_ms(s->activity) + ACTIVITY_PERIOD_MIN_MS;
 }
 
 static void stamp_failed(const Stamp *s, const Error *error)
@@ -157,8 +163,7 @@ static void stamp_send(Stamp *s, const ActivityPlan *plan)
 void activity_note(Activity *a, ClaimModel *claim, const char *ns, const char *name,
                    int64_t until_ms)
 {
-    const Clock *clock = loop_clock(kube_client_loop(sandbox_cache_kube(a->cache)));
-    ActivityPlan plan = activity_plan(claim, clock_realtime_ms(clock), until_ms);
+    ActivityPlan plan = activity_plan(claim, activity_now_ms(a), until_ms);
     Stamp *s;
 
     if (!plan.write)

@@ -24,10 +24,11 @@ typedef struct ClaimModel {
     char *sandbox_name;
     ReadyState ready;
     bool deleting;
-    int64_t shutdown_ms;      /* wall clock, 0 = none */
-    int64_t idle_timeout_s;   /* 0 = none */
-    int64_t last_activity_ms; /* wall clock, 0 = never */
-    int64_t exec_lease_ms;    /* wall clock, 0 = none */
+    int64_t shutdown_ms;       /* wall clock, 0 = none */
+    int64_t idle_timeout_s;    /* 0 = none */
+    int64_t last_activity_ms;  /* wall clock, 0 = never */
+    int64_t exec_lease_ms;     /* wall clock, 0 = none */
+    int64_t activity_retry_ms; /* wall clock: not to be written before; this process's own */
 } ClaimModel;
 
 typedef struct SandboxModel {

@@ -138,6 +138,7 @@ static void keep_activity(const Entry *old, ClaimModel *claim)
         return;
     if (before->last_activity_ms > claim->last_activity_ms)
         claim->last_activity_ms = before->last_activity_ms;
+    claim->activity_retry_ms = before->activity_retry_ms;
     if (before->exec_lease_ms > claim->exec_lease_ms)
         claim->exec_lease_ms = before->exec_lease_ms;
 }

@@ -15,6 +15,7 @@
 
 #define CLAIM_MAX_BYTES (1024 * 1024)
 #define NAME_TRIES 3
+#define LOOK_AGAIN_MS 5000
 #define TEN_YEARS_S 315360000
 
 static const JsonField fields[] = {
@@ -139,6 +140,7 @@ typedef struct Create {
     SandboxWaiter waiter;
     LoopTimer deadline;
     bool seen;    /* the cache has shown the claim */
+    bool looked;  /* twice for a claim whose creation was not answered */
     Error *ended; /* why the claim is being deleted */
 } Create;
 
@@ -282,6 +284,27 @@ static void wait_ready(Call *c)
 }
 
 static void send_create(Call *c);
+static void look(Call *c);
+
+static void on_look_again(void *userdata)
+{
+    look(userdata);
+}
+
+/* Nothing ends a claim without a lifetime: where its creation may still be under way, it is looked
+ * for once more. */
+static bool look_again(Call *c, const Error *error)
+{
+    Create *s = call_state(c);
+
+    if (error->kind != ERROR_NOT_FOUND || s->shutdown_ms > 0 || s->looked)
+        return false;
+    s->looked = true;
+    s->deadline.fn = on_look_again;
+    s->deadline.userdata = c;
+    loop_timer_set(s->loop, &s->deadline, LOOK_AGAIN_MS);
+    return true;
+}
 
 /* The API server's answer to the create was lost: asks whether the claim is there. */
 static void on_confirmed(_unused_ JsonValue *object, const Error *error, void *userdata)
@@ -292,13 +315,17 @@ static void on_confirmed(_unused_ JsonValue *object, const Error *error, void *u
     s->call = NULL;
     if (!error) {
         s->ended = error_free(s->ended);
-        wait_ready(c);
+        if (call_is_cancelled(c))
+            cancel_wait(c);
+        else
+            wait_ready(c);
         return;
     }
-    undo(c);
+    if (!look_again(c, error))
+        undo(c);
 }
 
-static void confirm(Call *c, const Error *lost)
+static void look(Call *c)
 {
     Create *s = call_state(c);
     _cleanup_free_ char *path = kube_path_dup(&resource_claims, call_args(c)->ns, s->name, NULL);
@@ -306,10 +333,17 @@ static void confirm(Call *c, const Error *lost)
         .verb = "get", .path = path, .ignore_object = true, .on_done = on_confirmed, .userdata = c};
     _cleanup_error_ Error *error = NULL;
 
-    s->ended = api_error_for_caller(lost);
-    call_on_cancel(c, NULL);
     if (kube_send(call_services(c)->kube, &request, &s->call, &error) < 0)
         undo(c);
+}
+
+static void confirm(Call *c, const Error *lost)
+{
+    Create *s = call_state(c);
+
+    s->ended = api_error_for_caller(lost);
+    call_on_cancel(c, NULL);
+    look(c);
 }
 
 static void fail_create(Call *c, const Error *error)

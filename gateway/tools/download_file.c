@@ -27,9 +27,6 @@ static int check(_unused_ const JsonValue *given, ToolArgs *args, _unused_ const
     return tool_check_path(((const FileArgs *)args)->path, error);
 }
 
-/* How much memory an answer takes for a byte of the file: the file, its JSON twice, and a copy. */
-#define ANSWER_FACTOR 6
-
 /* Straight into the answer: base64 needs no escapes. */
 static void write_base64(Buf *out, JsonWriter *w, const TransportResult *r)
 {
@@ -60,7 +57,7 @@ static int write_result(Buf *out, const FileArgs *args, const TransportResult *r
 
 static int answer(Call *c, TransportResult *result, Buf *out, Error **error)
 {
-    int r = call_reserve_bytes(c, result->content_len * ANSWER_FACTOR, error);
+    int r = call_reserve_bytes(c, result->content_len * CONFIG_TRANSFER_FACTOR, error);
 
     if (r < 0)
         return r;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The gateway's protocol over real sockets: methods, headers, both eras, authentication."""
 
+import contextlib
 import json
 import socket
 
@@ -221,6 +222,31 @@ def test_refused_tokens(gw, header):
     assert reply.status == 401 and reply.headers["WWW-Authenticate"].startswith("Bearer ")
     assert ("invalid_token" in reply.headers["WWW-Authenticate"]) == (header is not None)
     assert "t-alice" not in gw.log and "wrong" not in gw.log
+
+
+def test_refused_callers_send_no_body(gw):
+    """The answer comes after the head, though the body never does."""
+    with socket.create_connection(("127.0.0.1", gw.port)) as s:
+        s.sendall(b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                  b"Authorization: Basic eA==\r\nContent-Length: 30000000\r\n\r\n")
+        s.settimeout(10)
+        assert s.recv(4096).startswith(b"HTTP/1.1 401 ")
+
+
+def test_strangers_with_large_bodies_do_not_starve_known_callers(own):
+    assert own.rpc("ping").status == 200
+    socks = []
+    for i in range(9):
+        sock = socket.create_connection(("127.0.0.1", own.port))
+        sock.settimeout(10)
+        with contextlib.suppress(OSError):
+            sock.sendall(b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                         b"Authorization: Bearer stranger%d\r\nContent-Length: 33000000\r\n\r\n" % i + b" " * 32000000)
+        socks.append(sock)
+    assert own.rpc("ping").status == 200
+    assert own.post(b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"x":"' + b"a" * 20000000 + b'"}}').status == 200
+    for sock in socks:
+        sock.close()
 
 
 def test_scheme_in_any_case(gw):
