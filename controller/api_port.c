@@ -58,6 +58,8 @@ static void answer(Request *q, const ApiResult *result)
     ApiGate *g = q->gate;
     RequestKind kind = q->kind;
     uint64_t ticket = q->ticket;
+    const Clock *clock = loop_clock(kube_client_loop(g->kube));
+    reconciler_set_time(g->reconciler, clock_realtime_ms(clock), clock_monotonic_ms(clock));
     deliver[kind](g->reconciler, ticket, result);
     request_free(q);
     g->after_answer(g->userdata);

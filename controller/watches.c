@@ -21,6 +21,7 @@ typedef struct Watch {
 } Watch;
 
 struct Watches {
+    const Clock *clock;
     Reconciler *reconciler;
     Metrics *metrics;
     LoopFn changed;
@@ -35,9 +36,18 @@ static void on_list_begin(void *userdata)
     reconciler_list_begin(w->owner->reconciler, w->kind, w->ns);
 }
 
+/* What annotations claim is measured with the time of their arrival, not with that of the last run.
+ */
+static void tell_time(Watch *w)
+{
+    const Clock *clock = w->owner->clock;
+    reconciler_set_time(w->owner->reconciler, clock_realtime_ms(clock), clock_monotonic_ms(clock));
+}
+
 static void on_upsert(JsonValue *object, void *userdata)
 {
     Watch *w = userdata;
+    tell_time(w);
     reconciler_upsert(w->owner->reconciler, w->kind, object);
     w->owner->changed(w->owner->userdata);
 }
@@ -45,6 +55,7 @@ static void on_upsert(JsonValue *object, void *userdata)
 static void on_removed(JsonValue *object, void *userdata)
 {
     Watch *w = userdata;
+    tell_time(w);
     reconciler_removed(w->owner->reconciler, w->kind, object);
     w->owner->changed(w->owner->userdata);
 }
@@ -107,6 +118,7 @@ int watches_new(KubeClient *kube, Reconciler *r, Metrics *metrics, const Config 
 {
     size_t scopes = config->n_namespaces ? config->n_namespaces : 1;
     Watches *all = xcalloc(1, sizeof(Watches) + scopes * OBJ_KIND_MAX * sizeof(Watch));
+    all->clock = loop_clock(kube_client_loop(kube));
     all->reconciler = r;
     all->metrics = metrics;
     all->changed = changed;
