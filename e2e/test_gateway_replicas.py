@@ -36,12 +36,23 @@ def test_right_after_creation_on_the_other(raw, space, system, warmpool):
         box.delete()
 
 
+def answers(raw):
+    try:
+        return raw.request("tools/list").status == 200
+    except OSError:
+        return False
+
+
 def test_all_replicas_are_killed(raw, space, system, warmpool):
     box = create(raw, space.name, warmpool)
     box.sh("echo precious > /tmp/file")
     claim = uid_of(space.get("SandboxClaim", box.claim))
     system.kill_all(GATEWAY)
     box = box.seen_by(raw.with_(url=system.address()))
+    # The Service leads to the new ones a moment after they are ready.
+    end = time.monotonic() + 20
+    while not answers(box.raw):
+        assert time.monotonic() < end
     assert box.sh("cat /tmp/file") == "precious\n"
     assert uid_of(space.get("SandboxClaim", box.claim)) == claim
     box.delete()
