@@ -52,7 +52,12 @@ char *xstrdup_null(const char *s)
 
 char *xstrndup(const char *s, size_t n)
 {
-    return check(strndup(s, n));
+    size_t len = strnlen(s, n);
+    char *copy = xmalloc(len + 1);
+
+    memcpy(copy, s, len);
+    copy[len] = '\0';
+    return copy;
 }
 
 char *xasprintf(const char *fmt, ...)
