@@ -26,6 +26,9 @@ from support.system import System  # noqa: E402
 
 # The node's own tests take the machine's only node for themselves; see tests/run.sh.
 collect_ignore = ["node"] if os.environ.get("KUBECONFIG") else []
+# Wants a cluster without an installation of ours.
+if not os.environ.get("SANDBOX_E2E_OWN_CLUSTER"):
+    collect_ignore.append("own_cluster")
 SHOWN = ["SandboxClaim", "Sandbox", "Pod", "SandboxWarmPool", "SandboxTemplate", "NetworkPolicy"]
 
 

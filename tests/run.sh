@@ -123,6 +123,12 @@ e2e() {
     BUILD_DIR=$root/build/release run_pytest e2e e2e
 }
 
+own_cluster() {
+    KUBECONFIG=$(e2e/node/node.sh kubeconfig)
+    export KUBECONFIG
+    SANDBOX_E2E_OWN_CLUSTER=1 run_pytest own-cluster e2e/own_cluster
+}
+
 finish() {
     if [ "${started_node:-no}" = yes ] && [ "$keep" = no ]; then
         e2e/node/node.sh down >"$results/node-down.log" 2>&1 || failed_stages+=("node down")
@@ -155,6 +161,8 @@ if [ "$mode" != fast ]; then
     fi
     stage "images" images e2e/images/build.sh all --out "$cache/images" || true
     stage "e2e" e2e e2e || true
+    expected+=("$results/pytest-own-cluster.xml")
+    stage "the demo on a cluster of one's own, with a registry" own-cluster own_cluster || true
     finish
     trap - EXIT
     for log in "$results"/wire-dev.log "$results"/e2e.log; do
