@@ -19,10 +19,11 @@ MEBIBYTE = 1 << 20
 def narrow(api, cluster, execs, tmp_path):  # noqa: F811
     """Starts a gateway with so many MiB for files under way; and the arguments that name a sandbox."""
     with contextlib.ExitStack() as stack:
-        def start(mebibytes):
+        def start(mebibytes, file_mebibytes):
             cluster.claim("c1", ALICE_OWNER)
             cluster.bind("c1")
-            gateway = Gateway(api, tmp_path, f"--max-transfer-bytes={mebibytes * MEBIBYTE}")
+            gateway = Gateway(api, tmp_path, f"--max-transfer-bytes={mebibytes * MEBIBYTE}",
+                              f"--max-file-bytes={file_mebibytes * MEBIBYTE}")
             return stack.enter_context(gateway).ready(), {"sandbox_claim_name": "c1", "namespace": NS}
         yield start
 
@@ -64,11 +65,11 @@ def test_callers_leave_as_their_pod_dies(gw, sandbox, eight):  # noqa: F811
 
 
 def test_uploads_that_wait_are_counted(narrow, eight):
-    gateway, arguments = narrow(24)
+    gateway, arguments = narrow(30, 5)
     calls, _ = eight(gateway, arguments, 8)
     content = base64.b64encode(bytes(5 * MEBIBYTE)).decode()
     uploads = []
-    for i in range(3):
+    for i in range(4):
         uploads.append(in_background(gateway.call, "upload_file", path=f"f{i}", content=content, binary=True,
                                      **arguments))
         barrier(gateway, arguments)
@@ -81,7 +82,7 @@ def test_uploads_that_wait_are_counted(narrow, eight):
 
 
 def test_answers_that_nobody_reads_are_counted(narrow, execs, api):  # noqa: F811
-    gateway, arguments = narrow(96)
+    gateway, arguments = narrow(96, 16)
     with open(os.path.join(execs.cwd, "big"), "wb") as f:
         f.write(bytes(10 * MEBIBYTE))
 
