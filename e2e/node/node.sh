@@ -93,11 +93,11 @@ node_start() {
     step "Starting etcd and containerd"
     daemon_start containerd
     daemon_start etcd
-    wait_until 60 daemon_containerd_ready || daemon_die containerd "does not answer"
+    daemon_wait containerd 60 "does not answer" daemon_containerd_ready
     ok
     step "Starting the API server"
     daemon_start kube-apiserver
-    wait_until 180 node_kubectl get --raw /readyz || daemon_die kube-apiserver "is not ready after 180 s"
+    daemon_wait kube-apiserver 180 "is not ready after 180 s" node_kubectl get --raw /readyz
     ok
     step "Starting controllers, scheduler, kubelet and proxy"
     daemon_start kube-controller-manager
@@ -105,10 +105,10 @@ node_start() {
     daemon_start kubelet
     daemon_start kube-proxy
     daemon_ctr images import "$IMAGE_PAUSE" >/dev/null || daemon_die containerd "did not take the pause image"
-    wait_until 180 node_is_ready || daemon_die kubelet "has no Ready node after 180 s"
-    wait_until 60 node_kubectl -n default get serviceaccount default ||
-        daemon_die kube-controller-manager "made no default ServiceAccount in 60 s"
-    wait_until 60 host_proxy_ready || daemon_die kube-proxy "wrote no Service rules in 60 s"
+    daemon_wait kubelet 180 "has no Ready node after 180 s" node_is_ready
+    daemon_wait kube-controller-manager 60 "made no default ServiceAccount in 60 s" \
+        node_kubectl -n default get serviceaccount default
+    daemon_wait kube-proxy 60 "wrote no Service rules in 60 s" host_proxy_ready
     ok
 }
 

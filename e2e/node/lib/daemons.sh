@@ -142,6 +142,17 @@ daemons_print() {
     done
 }
 
+# daemon_wait NAME SECONDS WHAT CMD [ARG...]: call CMD until it succeeds; the end of the daemon ends the wait.
+daemon_wait() {
+    local name=$1 deadline=$((SECONDS + $2)) what=$3
+    shift 3
+    until "$@" >/dev/null 2>&1; do
+        daemon_runs "$name" || daemon_die "$name" "ended"
+        ((SECONDS < deadline)) || daemon_die "$name" "$what"
+        sleep 0.1
+    done
+}
+
 daemon_die() {
     kas_log_tail "$NODE_LOGS/$1.log"
     die "$1 $2"
