@@ -80,6 +80,7 @@ static Flight *flight_free(Flight *f)
         items_free(f->items[i], f->live[i].n_items);
     }
     free(f->op_ok);
+    free(f->was_open);
     free(f->key);
     free(f->ns);
     free(f->name);
@@ -226,6 +227,18 @@ static void fail(Flight *f)
     finish(f);
 }
 
+/* Whether an earlier request for the same thing may still take effect. */
+static bool is_open(const Flight *f, const PlanOp *op)
+{
+    const Pool *p = key_pool(f);
+    const Claim *c = key_claim(f);
+
+    for (size_t i = 0; p && p->pending && i < p->pending->len; i++)
+        if (op->verb == PLAN_CREATE && str_eq(p->pending->items[i], op->name))
+            return true;
+    return c && op->reserve_for && str_eq(c->attempt, op->name);
+}
+
 static void submit_op(Flight *f, size_t i)
 {
     Reconciler *r = f->r;
@@ -236,6 +249,7 @@ static void submit_op(Flight *f, size_t i)
 
     if (target)
         world_inflight(r->world, target, +1);
+    f->was_open[i] = is_open(f, op);
     if (target && op->reserve_for) /* not for a create */
         world_reserve(r->world, obj_sandbox(target), op->reserve_for);
     if (pool && op->verb == PLAN_CREATE)
@@ -249,6 +263,7 @@ static void submit_all(Flight *f)
     size_t n = f->plan.n_ops;
 
     f->op_ok = xcalloc(n, sizeof(bool));
+    f->was_open = xcalloc(n, sizeof(bool));
     f->outstanding++; /* keeps the flight until all are sent */
     for (size_t i = 0; i < n; i++)
         submit_op(f, i);
@@ -432,9 +447,12 @@ static void settle_op(Flight *f, size_t i, const ApiResult *result)
     Pool *pool = key_pool(f);
     Obj *o;
 
-    if (pool && op->verb == PLAN_CREATE && result->outcome != API_UNKNOWN)
-        world_pool_pending(f->r->world, pool, op->name, false);
-    settle_transfer(f, op, result->outcome);
+    /* A request that was put off says nothing about an earlier one. */
+    if (result->outcome != API_RETRY || !f->was_open[i]) {
+        if (pool && op->verb == PLAN_CREATE && result->outcome != API_UNKNOWN)
+            world_pool_pending(f->r->world, pool, op->name, false);
+        settle_transfer(f, op, result->outcome);
+    }
     switch (result->outcome) {
     case API_OK:
         f->op_ok[i] = true;

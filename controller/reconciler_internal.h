@@ -16,7 +16,8 @@ typedef struct Flight {
     PlanLive live[PLAN_READS_MAX];
     PlanLiveItem *items[PLAN_READS_MAX]; /* what live points to, owned */
     size_t n_live;
-    bool *op_ok; /* per op: it succeeded */
+    bool *op_ok;    /* per op: it succeeded */
+    bool *was_open; /* per op: an earlier request for the same is still of unknown outcome */
     size_t outstanding;
     bool failed;   /* back off */
     bool conflict; /* somebody else was faster: plan again at once */

@@ -155,6 +155,11 @@ static bool recently_touched(const Sim *sim, const Stored *o)
     return o->user_ms != 0 && sim_mono_ms(sim) - o->user_ms < IN_FLIGHT_MS;
 }
 
+static bool just_jumped(const Sim *sim)
+{
+    return sim_mono_ms(sim) - sim->jumped_ms <= IN_FLIGHT_MS;
+}
+
 /* What is stamped as activity before the clock is put back lies in the future afterwards, and the
  * controller does not believe it: idleness cannot be foretold here then. */
 static bool is_early(const Sim *sim, const Stored *claim)
@@ -162,7 +167,7 @@ static bool is_early(const Sim *sim, const Stored *claim)
     bool idle = doc_get(doc_path(claim->doc, "metadata.annotations"), ANNOTATION_IDLE_TIMEOUT);
 
     return facts_claim_deadline(claim) > sim_wall_ms(sim) && !(idle && claim->jumped) &&
-           sim_mono_ms(sim) - sim->jumped_ms > IN_FLIGHT_MS;
+           !just_jumped(sim);
 }
 
 static void mark_jumped(_unused_ Sim *sim, Stored *o, _unused_ void *arg)
@@ -218,8 +223,8 @@ static void delete_of_sandbox(Sim *sim, const Stored *o)
     const char *kind = facts_owner_kind(o);
     const Stored *owner = server_find_uid(sim, facts_owner_uid(o));
 
-    if (facts_sandbox_expired(o, sim_wall_ms(sim)) &&
-        str_eq(facts_ready_reason(o), "SandboxExpired"))
+    if (str_eq(facts_ready_reason(o), "SandboxExpired") &&
+        (facts_sandbox_expired(o, sim_wall_ms(sim)) || just_jumped(sim)))
         return;
     if (str_eq(kind, "SandboxWarmPool")) {
         if (o->made_by != WRITER_CONTROLLER)
@@ -245,8 +250,7 @@ static void delete_of_pod(Sim *sim, const Stored *o)
         delete_of_orphan(sim, o, OBJ_SANDBOX, facts_label(o, LABEL_NAME_HASH));
         return;
     }
-    if (!owner || recently_touched(sim, owner) || facts_deleting(owner) ||
-        sim_mono_ms(sim) - sim->jumped_ms < IN_FLIGHT_MS)
+    if (!owner || recently_touched(sim, owner) || facts_deleting(owner) || just_jumped(sim))
         return;
     if (!str_eq(doc_str(owner->doc, "spec.operatingMode"), "Suspended") &&
         !facts_sandbox_expired(owner, sim_wall_ms(sim)))

@@ -60,6 +60,8 @@ void budget_commit(Sim *sim, const Stored *o, const char *type, Writer who)
         return;
     if (who != WRITER_CONTROLLER)
         f->dirty = true;
+    if (o->kind == OBJ_CLAIM && facts_ready_reason(o) && !f->warm)
+        f->dirty = true; /* it had to be told why it gets nothing for now */
     if (o->kind == OBJ_CLAIM && facts_is_ready(o) && !f->ready) {
         f->ready = true;
         if (is_clean(sim, f))

@@ -327,15 +327,63 @@ static void tamper_policy(Sim *sim)
               "{\"spec\":{\"podSelector\":{\"matchLabels\":{\"hole\":\"yes\"}},\"egress\":null}}");
 }
 
+typedef struct MemberSearch {
+    const char *ns;
+    Stored *found;
+} MemberSearch;
+
+static void find_member(_unused_ Sim *sim, Stored *o, void *arg)
+{
+    MemberSearch *s = arg;
+
+    if (str_eq(o->ns, s->ns) && facts_is_ready(o) && !facts_deleting(o) &&
+        str_eq(facts_owner_kind(o), "SandboxWarmPool"))
+        s->found = o;
+}
+
+/* Another controller serves a claim, as upstream's does: first the claim says which Sandbox it
+ * gets, then the Sandbox changes hands. */
+static void rival_adopts(Sim *sim)
+{
+    MemberSearch search = {.ns = random_ns(sim)};
+    _cleanup_free_ char *claim = name_of(sim, "r", 50), *pool = NULL;
+    const Stored *o;
+
+    server_each(sim, OBJ_SANDBOX, find_member, &search);
+    if (!search.found || server_find(sim, OBJ_CLAIM, search.ns, claim))
+        return;
+    check_disturbed(sim);
+    pool = xstrdup(doc_str(doc_controller(search.found->doc), "name"));
+    create(sim, OBJ_CLAIM,
+           EXTENSION("SandboxClaim") ",\"annotations\":{\"" ANNOTATION_SANDBOX_NAME
+                                     "\":\"%s\"}},\"spec\":{\"warmPoolRef\":{\"name\":\"%s\"}}}",
+           search.ns, claim, search.found->name, pool);
+    o = server_find(sim, OBJ_CLAIM, search.ns, claim);
+    search.found->claimed_by = xstrdup(o->uid);
+    patch(sim, OBJ_SANDBOX, search.ns, search.found->name,
+          "{\"metadata\":{\"labels\":{\"" LABEL_WARM_POOL "\":null,\"" LABEL_CLAIM_UID
+          "\":\"%s\"},\"ownerReferences\":[{\"apiVersion\":\"extensions.agents.x-k8s.io/v1beta1\","
+          "\"kind\":\"SandboxClaim\",\"name\":\"%s\",\"uid\":\"%s\",\"controller\":true,"
+          "\"blockOwnerDeletion\":true}]}}",
+          o->uid, claim, o->uid);
+}
+
+static void delete_rival_claim(Sim *sim)
+{
+    _cleanup_free_ char *claim = name_of(sim, "r", 50);
+
+    delete (sim, OBJ_CLAIM, random_ns(sim), claim, random_policy(sim));
+}
+
 static const struct {
     unsigned weight;
     void (*act)(Sim *sim);
 } deeds[] = {
-    {300, make_claim},     {90, delete_claim},    {40, stamp_activity}, {25, extend_claim},
-    {25, scale_pool},      {4, delete_pool},      {12, create_pool},    {8, edit_template},
-    {2, replace_template}, {6, create_template},  {30, make_bare},      {30, switch_bare},
-    {20, delete_bare},     {8, make_foreign_pod}, {12, delete_any_pod}, {4, make_forgery},
-    {8, delete_forgery},   {8, tamper_policy},
+    {300, make_claim},     {90, delete_claim},     {40, stamp_activity}, {25, extend_claim},
+    {25, scale_pool},      {4, delete_pool},       {12, create_pool},    {8, edit_template},
+    {2, replace_template}, {6, create_template},   {30, make_bare},      {30, switch_bare},
+    {20, delete_bare},     {20, make_foreign_pod}, {30, delete_any_pod}, {4, make_forgery},
+    {8, delete_forgery},   {8, tamper_policy},     {40, rival_adopts},   {60, delete_rival_claim},
 };
 
 void users_act(Sim *sim, _unused_ void *arg)
