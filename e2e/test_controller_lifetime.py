@@ -170,7 +170,7 @@ def test_idle(space, warm):
     started = time.time()
     claim = space.ready_claim(lifecycle={"shutdownPolicy": "Delete"}, annotations=idle(4))
     gone(space, claim)
-    assert 3 <= time.time() - started < 12
+    assert 3 <= time.time() - started < 30
     told = [e["message"] for e in space.events(name_of(claim))]
     assert any("idle" in m.lower() for m in told), told
 

@@ -13,7 +13,12 @@ CHALLENGE = "Bearer realm="
                                     "token", "Bearer \u00fc", "Bearer " + "x" * 20_000])
 def test_no_or_bad_token(raw, header):
     headers = {"Authorization": header.encode("latin-1") if header else header}
-    answer = raw.request("tools/list", headers=headers)
+    try:
+        answer = raw.request("tools/list", headers=headers)
+    except ConnectionError:
+        # A head beyond the limit is answered before all of it is read: the close may overtake the answer.
+        assert header and len(header) > 10_000
+        return
     assert answer.status in (401, 431) and (answer.status == 401 or len(header) > 10_000)
     if answer.status == 401:
         assert answer.headers["www-authenticate"].startswith(CHALLENGE)

@@ -73,7 +73,7 @@ def test_not_ready_in_time(raw, space):
     space.pool("nowhere", "nowhere", 0)
     started = time.monotonic()
     said = raw.error("create_sandbox", warmpool="nowhere", namespace=space.name, sandbox_ready_timeout=2)
-    assert 1.5 < time.monotonic() - started < 5
+    assert 1.5 < time.monotonic() - started < 30
     is_clear(said, "was not ready within 2 seconds", "deleted", next_call="sandbox_ready_timeout", retry=True)
     claim = re.search(r"sandbox-claim-[0-9a-f]+", said).group()
     space.wait_gone("SandboxClaim", claim)

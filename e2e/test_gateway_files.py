@@ -165,7 +165,7 @@ def test_downloads_that_fail(box, folder, path, words):
     started = time.monotonic()
     said = box.error("download_file", path=path.format(folder))
     assert all(w.lower() in said.lower() for w in words), said
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 30
 
 
 @pytest.mark.parametrize("path,words", [

@@ -182,7 +182,7 @@ def test_slow_readers_and_writers(raw):
     started = time.monotonic()
     for _ in range(20):
         assert raw.result("tools/list")
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 30
     for connection in slow:
         connection.close()
 
