@@ -166,8 +166,8 @@ def test_side_by_side(box):
     started = time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(24) as pool:
         assert list(pool.map(one, range(24))) == [f"{i}\n" for i in range(24)]
-    # Eight run at a time in a container, the others wait for their turn.
-    assert time.monotonic() - started >= 3
+    # Eight run at a time in a container for each of two replicas, the others wait for their turn.
+    assert time.monotonic() - started >= 2
 
 
 def test_a_slow_command_is_in_nobodys_way(raw, box):
