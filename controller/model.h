@@ -167,9 +167,10 @@ typedef struct Claim {
     /* memo */
     int64_t first_seen_ms;
     int64_t ready_seen_ms; /* when it turned Ready before our eyes; TIME_NONE */
-    const char
-        *attempt; /* Sandbox that it may have got: a transfer or create with unknown outcome */
-    bool waiting; /* for a pool member to become available */
+    /* Sandbox that it may have got: a transfer or create whose outcome is not known */
+    const char *attempt;
+    int64_t attempt_ms;    /* when its outcome became unknown */
+    bool waiting;          /* for a pool member to become available */
     List by_pool, waiters; /* private to world.c */
 } Claim;
 
@@ -186,6 +187,7 @@ typedef struct Pool {
     /* memo */
     int64_t status_due_ms;  /* as in Sandbox */
     const StrList *pending; /* names of members whose creation was sent and not yet settled */
+    int64_t pending_ms;     /* when the outcome of the last of them became unknown */
     List by_template;       /* private to world.c */
 } Pool;
 

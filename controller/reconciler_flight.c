@@ -11,6 +11,8 @@
 /* Passes that wrote something, without one in between that had nothing to do. */
 #define STREAK_MAX 100
 #define CONFLICTS_MAX 3
+/* No request whose answer was lost takes effect later than this. */
+#define OPEN_MAX_MS (120 * 1000)
 #define TROUBLE_BASE_MS 1000
 #define TROUBLE_MAX_MS (60 * 1000)
 #define NAMESPACE_GOING_MS (30 * 1000)
@@ -178,7 +180,7 @@ static void finish_quiet(Flight *f)
         Sandbox *s = world_sandbox(r->world, f->ns, c->attempt);
         if (s && str_eq(s->reserved_for, c->obj.uid))
             world_reserve(r->world, s, NULL);
-        world_set_attempt(r->world, c, NULL);
+        world_set_attempt(r->world, c, NULL, r->now_ms);
     }
     streak_end(r, f->key);
     if (f->plan.wake_ms != TIME_NONE)
@@ -227,12 +229,19 @@ static void fail(Flight *f)
     finish(f);
 }
 
+static bool is_recent(const Reconciler *r, int64_t ms)
+{
+    return r->now_ms - ms < OPEN_MAX_MS && ms - r->now_ms < OPEN_MAX_MS;
+}
+
 /* Whether an earlier request for the same thing may still take effect. */
 static bool is_open(const Flight *f, const PlanOp *op)
 {
     const Pool *p = key_pool(f);
     const Claim *c = key_claim(f);
 
+    if ((p && !is_recent(f->r, p->pending_ms)) || (c && !is_recent(f->r, c->attempt_ms)))
+        return false;
     for (size_t i = 0; p && p->pending && i < p->pending->len; i++)
         if (op->verb == PLAN_CREATE && str_eq(p->pending->items[i], op->name))
             return true;
@@ -432,27 +441,42 @@ static void settle_transfer(Flight *f, const PlanOp *op, ApiOutcome outcome)
     if (!op->reserve_for)
         return;
     if (outcome == API_UNKNOWN && c && str_eq(c->obj.uid, op->reserve_for)) {
-        world_set_attempt(w, c, op->name);
+        world_set_attempt(w, c, op->name, f->r->now_ms);
         return;
     }
     if (s && str_eq(s->reserved_for, op->reserve_for))
         world_reserve(w, s, NULL);
     if (c && str_eq(c->attempt, op->name))
-        world_set_attempt(w, c, NULL);
+        world_set_attempt(w, c, NULL, f->r->now_ms);
+}
+
+static void settle_creation(Flight *f, const PlanOp *op, ApiOutcome outcome)
+{
+    Pool *pool = key_pool(f);
+
+    if (!pool || op->verb != PLAN_CREATE)
+        return;
+    if (outcome == API_UNKNOWN)
+        pool->pending_ms = f->r->now_ms;
+    else
+        world_pool_pending(f->r->world, pool, op->name, false);
+}
+
+static void settle_open(Flight *f, size_t i, ApiOutcome outcome)
+{
+    /* A request that was not applied says nothing about an earlier one. */
+    if (f->was_open[i] && (outcome == API_RETRY || outcome == API_REFUSED))
+        return;
+    settle_creation(f, &f->plan.ops[i], outcome);
+    settle_transfer(f, &f->plan.ops[i], outcome);
 }
 
 static void settle_op(Flight *f, size_t i, const ApiResult *result)
 {
     const PlanOp *op = &f->plan.ops[i];
-    Pool *pool = key_pool(f);
     Obj *o;
 
-    /* A request that was put off says nothing about an earlier one. */
-    if (result->outcome != API_RETRY || !f->was_open[i]) {
-        if (pool && op->verb == PLAN_CREATE && result->outcome != API_UNKNOWN)
-            world_pool_pending(f->r->world, pool, op->name, false);
-        settle_transfer(f, op, result->outcome);
-    }
+    settle_open(f, i, result->outcome);
     switch (result->outcome) {
     case API_OK:
         f->op_ok[i] = true;

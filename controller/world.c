@@ -121,6 +121,7 @@ static void memo_move_claim(Claim *from, Claim *to, int64_t now_ms)
     to->first_seen_ms = from->first_seen_ms;
     to->ready_seen_ms = from->ready_seen_ms;
     to->attempt = TAKE_PTR(from->attempt);
+    to->attempt_ms = from->attempt_ms;
     /* What an annotation claims was clamped when it was first seen. */
     if (from->last_activity && str_eq(from->last_activity, to->last_activity))
         to->activity_ms = from->activity_ms;
@@ -146,6 +147,7 @@ static void memo_move(Obj *from, Obj *to, int64_t now_ms)
         break;
     case OBJ_POOL:
         obj_pool(to)->pending = TAKE_PTR(obj_pool(from)->pending);
+        obj_pool(to)->pending_ms = obj_pool(from)->pending_ms;
         obj_pool(to)->status_due_ms = obj_pool(from)->status_due_ms;
         break;
     default:

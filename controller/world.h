@@ -84,7 +84,7 @@ size_t world_ready_count(const World *w, const char *pool_uid);
 /* Memo (model.h). All of these re-index what they touch. */
 void world_inflight(World *w, Obj *o, int delta);
 void world_reserve(World *w, Sandbox *s, const char *claim_uid /* NULL: release */);
-void world_set_attempt(World *w, Claim *c, const char *sandbox /* or NULL */);
+void world_set_attempt(World *w, Claim *c, const char *sandbox /* or NULL */, int64_t now_ms);
 void world_set_trouble(World *w, Obj *o, const char *message, const char *reason,
                        int64_t retry_at_ms);
 void world_clear_trouble(World *w, Obj *o);

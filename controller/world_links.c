@@ -204,8 +204,9 @@ void world_reserve(World *w, Sandbox *s, const char *claim_uid)
     candidate_refresh(w, s);
 }
 
-void world_set_attempt(World *w, Claim *c, const char *sandbox)
+void world_set_attempt(World *w, Claim *c, const char *sandbox, int64_t now_ms)
 {
+    c->attempt_ms = now_ms;
     intern_unref(w->interner, c->attempt);
     c->attempt = intern(w->interner, sandbox);
 }

@@ -152,7 +152,10 @@ void check_commit(Sim *sim, Stored *o, const char *type, Writer who)
 
 static bool recently_touched(const Sim *sim, const Stored *o)
 {
-    return o->user_ms != 0 && sim_mono_ms(sim) - o->user_ms < IN_FLIGHT_MS;
+    bool changed = doc_int(o->doc, "metadata.generation", 1) > 1 || o->kind != OBJ_CLAIM;
+    bool idle = doc_get(doc_path(o->doc, "metadata.annotations"), ANNOTATION_IDLE_TIMEOUT);
+
+    return (changed || idle) && o->user_ms != 0 && sim_mono_ms(sim) - o->user_ms < IN_FLIGHT_MS;
 }
 
 static bool just_jumped(const Sim *sim)

@@ -10,6 +10,7 @@
 #define WRITES_MAX 5
 #define EVENTS_MAX 1
 #define STAGES_MAX 2
+#define REFILL_STATUS_MAX 1
 /* How long a claim is watched. */
 #define WATCH_MS 5000
 /* A disturbance shortly before has an effect still. */
@@ -91,13 +92,28 @@ static void check_counts(Sim *sim, const ClaimFacts *f, const char *uid)
                  uid, f->writes, f->events, f->stages);
 }
 
+/* A pool's refill: the member, its Pod, and one status when it is ready (the pool's own follows).
+ */
+static void check_refill(Sim *sim, Stored *member)
+{
+    int64_t age = sim_mono_ms(sim) - member->made_ms;
+
+    if (sim->faults.pod_fails == 0 && ++member->status_writes > REFILL_STATUS_MAX &&
+        str_eq(facts_owner_kind(member), "SandboxWarmPool") && age < WATCH_MS &&
+        sim->check->disturbed_ms < member->made_ms - ECHO_MS)
+        sim_fail(sim, "member %s/%s cost %u status writes", member->ns, member->name,
+                 member->status_writes);
+}
+
 void check_submit(Sim *sim, const PlanOp *op)
 {
-    const Stored *target = server_find_uid(sim, op->uid);
+    Stored *target = server_find_uid(sim, op->uid);
     const char *uid = op->reserve_for ? op->reserve_for : claim_of(sim, target);
     ClaimFacts *f = facts_of(sim, uid);
 
     sim->check->totals.writes++;
+    if (target && str_eq(op->purpose, "sandbox-status"))
+        check_refill(sim, target);
     if (str_eq(op->purpose, "transfer"))
         sim->check->totals.warm++;
     if (str_eq(op->purpose, "cold-create"))

@@ -223,6 +223,7 @@ Reply server_create(Sim *sim, ObjKind kind, const char *body, size_t len, Writer
     o->name = xstrdup(name);
     o->doc = doc;
     o->made_by = who;
+    o->made_ms = sim_mono_ms(sim);
     fill_in(sim, o, who);
     set_version(sim, o);
     _cleanup_free_ char *key = pair_key(ns, name);

@@ -18,11 +18,13 @@ typedef struct Stored {
     char *owner_uid;     /* of doc's controller reference */
     int64_t deadline_ms; /* check_facts.c: of doc, where it is a claim */
     Writer made_by;
-    bool watched;     /* line.c: the watch has it */
-    bool stopping;    /* cluster.c: its end is under way */
-    int64_t user_ms;  /* when a user last changed it (monotonic) */
-    bool jumped;      /* the wall clock jumped since it was made */
-    char *claimed_by; /* check.c: UID of the claim that a Sandbox was given to */
+    int64_t made_ms;        /* monotonic */
+    unsigned status_writes; /* check_budget.c */
+    bool watched;           /* line.c: the watch has it */
+    bool stopping;          /* cluster.c: its end is under way */
+    int64_t user_ms;        /* when a user last changed it (monotonic) */
+    bool jumped;            /* the wall clock jumped since it was made */
+    char *claimed_by;       /* check.c: UID of the claim that a Sandbox was given to */
 } Stored;
 
 typedef struct Reply {

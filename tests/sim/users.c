@@ -330,14 +330,15 @@ static void tamper_policy(Sim *sim)
 typedef struct MemberSearch {
     const char *ns;
     Stored *found;
+    unsigned n;
 } MemberSearch;
 
-static void find_member(_unused_ Sim *sim, Stored *o, void *arg)
+static void find_member(Sim *sim, Stored *o, void *arg)
 {
     MemberSearch *s = arg;
 
     if (str_eq(o->ns, s->ns) && facts_is_ready(o) && !facts_deleting(o) &&
-        str_eq(facts_owner_kind(o), "SandboxWarmPool"))
+        str_eq(facts_owner_kind(o), "SandboxWarmPool") && sim_random(sim, ++s->n) == 0)
         s->found = o;
 }
 
@@ -368,6 +369,16 @@ static void rival_adopts(Sim *sim)
           o->uid, claim, o->uid);
 }
 
+/* In the very moment others want the same: more claims, or a smaller pool. */
+static void rival_in_a_crowd(Sim *sim)
+{
+    rival_adopts(sim);
+    for (unsigned i = 0; i < 4; i++)
+        make_claim(sim);
+    scale_pool(sim);
+    scale_pool(sim);
+}
+
 static void delete_rival_claim(Sim *sim)
 {
     _cleanup_free_ char *claim = name_of(sim, "r", 50);
@@ -379,11 +390,12 @@ static const struct {
     unsigned weight;
     void (*act)(Sim *sim);
 } deeds[] = {
-    {300, make_claim},     {90, delete_claim},     {40, stamp_activity}, {25, extend_claim},
-    {25, scale_pool},      {4, delete_pool},       {12, create_pool},    {8, edit_template},
-    {2, replace_template}, {6, create_template},   {30, make_bare},      {30, switch_bare},
-    {20, delete_bare},     {20, make_foreign_pod}, {30, delete_any_pod}, {4, make_forgery},
-    {8, delete_forgery},   {8, tamper_policy},     {40, rival_adopts},   {60, delete_rival_claim},
+    {300, make_claim},        {90, delete_claim},     {40, stamp_activity}, {25, extend_claim},
+    {25, scale_pool},         {4, delete_pool},       {12, create_pool},    {8, edit_template},
+    {2, replace_template},    {6, create_template},   {30, make_bare},      {30, switch_bare},
+    {20, delete_bare},        {20, make_foreign_pod}, {30, delete_any_pod}, {4, make_forgery},
+    {8, delete_forgery},      {8, tamper_policy},     {40, rival_adopts},   {20, rival_in_a_crowd},
+    {80, delete_rival_claim},
 };
 
 void users_act(Sim *sim, _unused_ void *arg)

@@ -287,11 +287,11 @@ static void test_attempt_of_unknown_outcome_is_repeated(void **state)
     put_ready_member(fx, "a", 3);
     put_ready_member(fx, "b", 5);
     c = put_claim(fx, 10, "", "", "");
-    world_set_attempt(fx->world, c, "b");
+    world_set_attempt(fx->world, c, "b", fx->now_ms);
     world_reserve(fx->world, world_sandbox(fx->world, "ns", "b"), "cu");
     plan(fx);
     assert_str(fx_op(fx, "transfer")->name, "b");
-    world_set_attempt(fx->world, c, "c"); /* its own Sandbox: a cold create */
+    world_set_attempt(fx->world, c, "c", fx->now_ms); /* its own Sandbox: a cold create */
     plan(fx);
     assert_null(fx_op(fx, "transfer"));
     assert_non_null(fx_op(fx, "cold-create"));

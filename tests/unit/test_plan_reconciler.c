@@ -412,6 +412,31 @@ static void test_retry_after_is_respected(void **state)
     assert_non_null(only(rig, "pool-status"));
 }
 
+/* The first create may still take effect after the second was put off or refused. */
+static void test_open_creations_stay_open(void **state)
+{
+    static const ApiOutcome put_off[] = {API_RETRY, API_REFUSED, API_UNKNOWN};
+    Rig *rig = *state;
+    char name[64];
+
+    settle_scene(rig);
+    put(rig, OBJ_POOL, "q", "qu", "", "'replicas':1,'sandboxTemplateRef':{'name':'t'}", "");
+    run(rig, 0);
+    (void)snprintf(name, sizeof(name), "%s", expect(rig, "pool-create")->name);
+    answer(rig, expect(rig, "pool-create"), API_UNKNOWN, NULL);
+    answer(rig, expect(rig, "get"), API_NOT_FOUND, NULL);
+    for (size_t i = 0; i < ARRAY_SIZE(put_off); i++) {
+        run(rig, 5000);
+        if (only(rig, "pool-status"))
+            answer(rig, expect(rig, "pool-status"), API_RETRY, NULL);
+        run(rig, 5000);
+        assert_string_equal(expect(rig, "pool-create")->name, name);
+        answer(rig, expect(rig, "pool-create"), put_off[i], NULL);
+        if (only(rig, "get"))
+            answer(rig, expect(rig, "get"), API_NOT_FOUND, NULL);
+    }
+}
+
 static void test_failed_list_collects_nothing(void **state)
 {
     static const ApiOutcome failures[] = {API_UNKNOWN, API_REFUSED, API_RETRY, API_NOT_FOUND};
@@ -467,6 +492,38 @@ static void test_a_waiting_claim_gets_the_first_member(void **state)
     put(rig, OBJ_SANDBOX, "m", "mu", MEMBER_META, "", status);
     run(rig, 0);
     assert_non_null(only(rig, "transfer"));
+}
+
+/* A claim that ends wants to delete its Sandbox while a write of the Sandbox's own key is out; that
+ * one fails, so nothing changes, and still the claim has its turn. */
+static void test_who_waits_for_an_answer_has_its_turn(void **state)
+{
+    static const char expired[] =
+        "'sandbox':{'name':'m'},'conditions':[{'type':'Ready','status':'False','reason':"
+        "'ClaimExpired','message':'Claim expired. Sandbox cleanup initiated.',"
+        "'lastTransitionTime':'2026-09-21T14:00:00Z','observedGeneration':1}]";
+    Rig *rig = *state;
+    _cleanup_free_ char *text = NULL;
+    _cleanup_json_ JsonValue *doc = NULL;
+
+    settle_scene(rig);
+    put(rig, OBJ_SANDBOX, "m", "mu",
+        ",'ownerReferences':[{'apiVersion':'extensions.agents.x-k8s.io/v1beta1','kind':"
+        "'SandboxClaim','name':'c','uid':'cu','controller':true}]",
+        "'service':true", "");
+    run(rig, 0);
+    assert_non_null(only(rig, "sandbox-status"));
+    text = object_text(rig, "c", "cu", "",
+                       "'warmPoolRef':{'name':'p'},'lifecycle':{'shutdownTime':"
+                       "'2026-09-21T14:00:00Z'}",
+                       expired);
+    doc = parse(text);
+    reconciler_upsert(rig->r, OBJ_CLAIM, doc);
+    run(rig, 0);
+    assert_null(only(rig, "claim-expire-sandbox"));
+    answer(rig, expect(rig, "sandbox-status"), API_RETRY, NULL);
+    run(rig, 0);
+    assert_non_null(only(rig, "claim-expire-sandbox"));
 }
 
 static void test_clock_jump_is_noticed(void **state)
@@ -592,8 +649,10 @@ int main(void)
         RIG_TEST(test_refusal_goes_into_the_status),
         RIG_TEST(test_exists_is_read_and_not_taken_for_ours),
         RIG_TEST(test_retry_after_is_respected),
+        RIG_TEST(test_open_creations_stay_open),
         RIG_TEST(test_failed_list_collects_nothing),
         RIG_TEST(test_a_waiting_claim_gets_the_first_member),
+        RIG_TEST(test_who_waits_for_an_answer_has_its_turn),
         RIG_TEST(test_clock_jump_is_noticed),
         cmocka_unit_test_setup_teardown(test_ceiling_of_requests, setup_narrow, teardown),
         RIG_TEST(test_ten_thousand_deadlines_at_once),

@@ -258,6 +258,15 @@ static void test_progress_waits_a_little(void **state)
     fx->now_ms += 1000;
     plan(fx);
     assert_non_null(fx_op(fx, "sandbox-status"));
+    /* nobody looks at a pool's member before it is ready */
+    s = put_sandbox(fx, 3,
+                    ",'ownerReferences':[{'apiVersion':'extensions.agents.x-k8s.io/v1beta1','kind':"
+                    "'SandboxWarmPool','name':'p','uid':'pp','controller':true}]",
+                    "", "");
+    s->status_due_ms = TIME_NONE;
+    plan(fx);
+    assert_null(fx_op(fx, "sandbox-status"));
+    assert_int_equal(fx->plan.memo.status_due_ms, fx->now_ms + 10000);
 }
 
 static void test_suspension(void **state)
