@@ -118,4 +118,9 @@ install_remove() {
         "${KUBECTL[@]}" delete -f "$list" --ignore-not-found --timeout=120s
         rm -f "$list"
     done
+    # The garbage collector takes the pods of a Deployment later than the Deployment.
+    local label='app in (agent-sandbox-controller, sandbox-router)'
+    if [ -n "$("${KUBECTL[@]}" -n agent-sandbox-system get pods -l "$label" -o name)" ]; then
+        "${KUBECTL[@]}" -n agent-sandbox-system wait pods -l "$label" --for=delete --timeout=120s
+    fi
 }
