@@ -64,7 +64,9 @@ def test_a_warm_claim(space, pool, audit, figure):
         shown = f"claim: {own}\nevents: {events}\nrefill: {refill}"
         assert all(r.code < 300 for r in records), f"a write was in vain: {shown}"
         ready = next(r for r in own if r.resource == "sandboxclaims/status")
-        before = [r for r in own if r.at <= ready.at]
+        # The Sandbox's status and its Pod's labels follow the transfer on keys of their own: the claim does not
+        # wait for them (the simulation counts what waits for what), they may just happen to be quicker.
+        before = [r for r in own if r.at <= ready.at and r.resource not in ("sandboxes/status", "pods")]
         chain = longest_chain(before)
         assert len(chain) <= ONE_AFTER_ANOTHER, f"one after another: {chain}"
         assert len(own) <= IN_ALL and len(own) + len(events) <= WITH_EVENTS, shown
