@@ -46,6 +46,16 @@ static const char *claim_of(const Sim *sim, const Stored *o)
     return NULL;
 }
 
+/* Its Pod came to an end: that is to be told. */
+static void exempt_from_refill(Stored *member, const Stored *pod, const char *type)
+{
+    bool ended = str_eq(type, "DELETED") || facts_deleting(pod) ||
+                 !str_eq(doc_str(pod->doc, "status.phase"), "Running");
+
+    if (member && ended)
+        member->made_ms = INT64_MIN / 2;
+}
+
 void budget_commit(Sim *sim, const Stored *o, const char *type, Writer who)
 {
     ClaimFacts *f;
@@ -56,6 +66,9 @@ void budget_commit(Sim *sim, const Stored *o, const char *type, Writer who)
         (void)hashmap_put(sim->check->claims, o->uid, f);
         return;
     }
+    if (o->kind == OBJ_POD && !str_eq(doc_str(o->doc, "status.phase"), "Pending") &&
+        !str_eq(type, "ADDED"))
+        exempt_from_refill(server_find_uid(sim, facts_owner_uid(o)), o, type);
     f = facts_of(sim, claim_of(sim, o));
     if (!f)
         return;

@@ -18,9 +18,13 @@ struct Doc {
     size_t len;
 };
 
-Doc *doc_parse(const char *text, size_t len); /* ends the process where it is no JSON */
+Doc *doc_parse(const char *text, size_t len); /* simple JSON only; anything else ends the process */
 Doc *doc_free(Doc *d);
 Doc *doc_copy(const Doc *d);
+static inline void doc_freep(Doc **d)
+{
+    *d = doc_free(*d);
+}
 bool doc_eq(const Doc *a, const Doc *b);
 void doc_print(const Doc *d, Buf *out);
 
@@ -39,5 +43,5 @@ void doc_remove(Doc *d, const char *key);
 void doc_append(Doc *array, Doc *value);
 /* The object at key, made where there is none. */
 Doc *doc_make(Doc *d, const char *key);
-/* RFC 7386. */
-void doc_merge(Doc *target, const Doc *patch);
+/* RFC 7386; true where something changed. */
+bool doc_merge(Doc *target, const Doc *patch);

@@ -250,42 +250,41 @@ static int precondition(const Stored *o, const char *uid, const char *rv, bool u
     return 0;
 }
 
-/* Merges patch into a copy of the document; main and status writes keep to their halves. */
-static Doc *merged(const Stored *o, const Doc *patch, bool status)
+/* Main and status writes keep to their halves; preconditions are not part of the change. */
+static bool merge(Stored *o, Doc *patch, bool status, bool *ret_spec_changed)
 {
-    Doc *next = doc_copy(o->doc), *part = doc_object();
-    const Doc *metadata = doc_get(patch, "metadata");
+    Doc *metadata = doc_get(patch, "metadata");
+    bool changed = false;
 
+    if (metadata) {
+        doc_remove(metadata, "uid");
+        doc_remove(metadata, "resourceVersion");
+    }
+    if (status)
+        doc_remove(patch, "metadata");
     for (size_t i = 0; i < patch->len; i++) {
-        bool is_status = str_eq(patch->keys[i], "status");
-        if (is_status != status || str_eq(patch->keys[i], "metadata"))
+        _cleanup_(doc_freep) Doc *one = NULL;
+        bool is_status = str_eq(patch->keys[i], "status"), did;
+        if (is_status != status)
             continue;
-        doc_set(part, patch->keys[i], doc_copy(patch->items[i]));
+        one = doc_object();
+        doc_set(one, patch->keys[i], patch->items[i]);
+        patch->items[i] = doc_object();
+        did = doc_merge(o->doc, one);
+        if (str_eq(patch->keys[i], "spec"))
+            *ret_spec_changed = did;
+        changed = changed || did;
     }
-    if (metadata && !status) {
-        Doc *copy = doc_copy(metadata);
-        doc_remove(copy, "uid");
-        doc_remove(copy, "resourceVersion");
-        doc_set(part, "metadata", copy);
-    }
-    doc_merge(next, part);
-    doc_free(part);
-    return next;
+    return changed;
 }
 
-/* Stores next unless nothing changed. */
-static Reply store(Sim *sim, Stored *o, Doc *next, Writer who)
+static Reply stored_reply(Sim *sim, Stored *o, bool changed, bool spec_changed, Writer who)
 {
-    if (doc_eq(next, o->doc)) {
-        doc_free(next);
-        return reply_object(200, o);
-    }
-    if (is_custom(o->kind) && !doc_eq(doc_get(next, "spec"), doc_get(o->doc, "spec")))
-        doc_set(doc_get(next, "metadata"), "generation",
+    if (spec_changed && is_custom(o->kind))
+        doc_set(doc_get(o->doc, "metadata"), "generation",
                 doc_number(doc_int(o->doc, "metadata.generation", 0) + 1));
-    doc_free(o->doc);
-    o->doc = next;
-    server_commit(sim, o, who);
+    if (changed)
+        server_commit(sim, o, who);
     return reply_object(200, o);
 }
 
@@ -294,6 +293,7 @@ Reply server_patch(Sim *sim, ObjKind kind, const char *ns, const char *name, boo
 {
     Stored *o = server_find(sim, kind, ns, name);
     Doc *patch = doc_parse(body, len);
+    bool changed = false, spec_changed = false;
     int code;
 
     if (!o) {
@@ -302,13 +302,11 @@ Reply server_patch(Sim *sim, ObjKind kind, const char *ns, const char *name, boo
     }
     code = precondition(o, doc_str(patch, "metadata.uid"),
                         doc_str(patch, "metadata.resourceVersion"), !status);
-    if (code == 0) {
-        Doc *next = merged(o, patch, status);
-        doc_free(patch);
-        return store(sim, o, next, who);
-    }
+    if (code == 0)
+        changed = merge(o, patch, status, &spec_changed);
     doc_free(patch);
-    return reply_status(code, code == 409 ? "Conflict" : "Invalid");
+    return code == 0 ? stored_reply(sim, o, changed, spec_changed, who)
+                     : reply_status(code, code == 409 ? "Conflict" : "Invalid");
 }
 
 /* As much of RFC 6902 as is used: test /metadata/uid, then replace /spec. */
@@ -316,7 +314,7 @@ Reply server_patch_json(Sim *sim, ObjKind kind, const char *ns, const char *name
                         size_t len, Writer who)
 {
     Stored *o = server_find(sim, kind, ns, name);
-    Doc *patch = doc_parse(body, len), *next;
+    Doc *patch = doc_parse(body, len);
 
     if (!o) {
         doc_free(patch);
@@ -327,10 +325,9 @@ Reply server_patch_json(Sim *sim, ObjKind kind, const char *ns, const char *name
         doc_free(patch);
         return reply_status(422, "Invalid");
     }
-    next = doc_copy(o->doc);
-    doc_set(next, "spec", doc_copy(doc_get(patch->items[1], "value")));
+    doc_set(o->doc, "spec", doc_copy(doc_get(patch->items[1], "value")));
     doc_free(patch);
-    return store(sim, o, next, who);
+    return stored_reply(sim, o, true, true, who);
 }
 
 static void add_finalizer(Doc *doc, const char *name)
