@@ -10,9 +10,10 @@
 #include <stdio.h>
 #include <time.h>
 
-/* In a long run the second half are new ones. */
-#define SEEDS 8
+/* A run takes seeds until it has done so many steps. */
+#define STEPS_MIN 100000
 #define STEPS_PER_SEED 11000
+#define LONG_FACTOR 10
 
 /* Where an allocation came from is of no interest in a run that has no errors, and finding out
  * takes a fifth of the time under ASan; a failing seed can be replayed with more. */
@@ -29,30 +30,37 @@ static bool number_of(const char *env, int argc, char **argv, int arg, uint64_t 
     return text && str_to_u64(text, ret) >= 0;
 }
 
-/* The same seeds each time, so that a failure is the change's; a long run tries new ones too. */
-static bool wants_fresh_seeds(void)
+/* The same seeds each time, so that a failure is the change's; a long run goes on with new ones. */
+static bool is_long(void)
 {
     return str_eq(getenv("SANDBOX_TESTS_MODE"), "long");
 }
 
+static void run_one(uint64_t seed, uint64_t steps, SimTotals *totals)
+{
+    SimTotals one = {0};
+
+    (void)printf("seed %" PRIu64 ": ", seed);
+    (void)fflush(stdout);
+    sim_run(seed, steps, getenv("SIM_TRACE") != NULL, &one);
+    sim_totals_print(&one);
+    sim_totals_add(totals, &one);
+}
+
 int main(int argc, char **argv)
 {
-    uint64_t first = 1, seeds = SEEDS, steps = STEPS_PER_SEED;
-    bool trace = getenv("SIM_TRACE") != NULL, fresh = wants_fresh_seeds();
+    uint64_t seed, steps = STEPS_PER_SEED, fresh = (uint64_t)time(NULL) * 1000;
     SimTotals totals = {0};
 
-    if (number_of("SIM_SEED", argc, argv, 1, &first))
-        seeds = 1;
     (void)number_of("SIM_STEPS", argc, argv, 2, &steps);
-    for (uint64_t i = 0; i < seeds; i++) {
-        uint64_t seed = i < SEEDS / 2 || !fresh ? first + i : (uint64_t)time(NULL) * SEEDS + i;
-        (void)printf("seed %" PRIu64 ": ", seed);
-        (void)fflush(stdout);
-        SimTotals one = {0};
-        sim_run(seed, steps, trace, &one);
-        sim_totals_print(&one);
-        sim_totals_add(&totals, &one);
+    if (number_of("SIM_SEED", argc, argv, 1, &seed)) {
+        run_one(seed, steps, &totals);
+        return 0;
     }
+    for (seed = 1; totals.steps < STEPS_MIN; seed++)
+        run_one(seed, steps, &totals);
+    for (seed = fresh; is_long() && totals.steps < STEPS_MIN * LONG_FACTOR; seed++)
+        run_one(seed, steps, &totals);
     (void)printf("in all: ");
     sim_totals_print(&totals);
     return 0;
