@@ -174,7 +174,7 @@ static void test_memo_survives_a_new_version_and_not_a_namesake(void **state)
     Claim *c = obj_claim(put_claim(fx, "u1", 1));
 
     world_set_trouble(fx->world, &c->obj, "quota", NULL, FX_NOW + 5);
-    world_set_attempt(fx->world, c, "s");
+    world_set_attempt(fx->world, c, "s", fx->now_ms);
     world_set_waiting(fx->world, c, true);
     fx->now_ms += 1000;
     c = obj_claim(put_claim(fx, "u1", 2));
