@@ -13,7 +13,7 @@
 /* A run takes seeds until it has done so many steps. */
 #define STEPS_MIN 100000
 #define STEPS_PER_SEED 11000
-#define LONG_FACTOR 10
+#define LONG_FACTOR 5
 
 /* Where an allocation came from is of no interest in a run that has no errors, and finding out
  * takes a fifth of the time under ASan; a failing seed can be replayed with more. */
