@@ -66,7 +66,7 @@ def test_callers_leave_as_their_pod_dies(gw, sandbox, eight):  # noqa: F811
 
 def test_uploads_that_wait_are_counted(narrow, eight):
     gateway, arguments = narrow(30, 5)
-    calls, _ = eight(gateway, arguments, 8)
+    calls, _ = eight(gateway, arguments, 25)  # long enough for four uploads under a sanitizer
     content = base64.b64encode(bytes(5 * MEBIBYTE)).decode()
     uploads = []
     for i in range(4):
