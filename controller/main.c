@@ -1,21 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/base/log.h"
+#include "common/base/process.h"
 #include "controller/config.h"
 #include "controller/manager.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-
-/* Tokens are in this process's memory: no core files, no ptrace by the same user. */
-static void keep_memory_private(void)
-{
-    const struct rlimit none = {0, 0};
-    (void)setrlimit(RLIMIT_CORE, &none);
-    (void)prctl(PR_SET_DUMPABLE, 0);
-    (void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-}
 
 static int fail(const char *what, const Error *error)
 {
@@ -36,7 +26,7 @@ int main(int argc, char **argv)
         return 2;
     }
     log_init("controller", config.level, config.format);
-    keep_memory_private();
+    process_harden();
     log_info("starting", LOGF_STR("version", SANDBOX_VERSION),
              LOGF_STR("namespaces", config.namespaces ? config.namespaces : "all"));
     if (config.ignored)
