@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "controller/config.h"
 
-#include "common/base/buf.h"
+#include "common/base/file.h"
 #include "common/base/str.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 
 #define LABEL_DOMAINS_FILE "/etc/sandbox-config/allowed-label-domains"
@@ -209,30 +207,14 @@ static int take_label_domain(Config *c, const char *word, size_t len, Error **er
     return 0;
 }
 
-/* A file that is not there leaves out empty. */
-static int read_small_file(const char *path, Buf *out, Error **error)
-{
-    _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 && errno == ENOENT)
-        return 0;
-    if (fd < 0)
-        return error_set(error, ERROR_INVALID, "cannot read %s: %s", path, strerror(errno));
-    char piece[4096];
-    ssize_t n;
-    while ((n = read(fd, piece, sizeof(piece))) > 0)
-        (void)buf_append(out, piece, (size_t)n);
-    if (n < 0)
-        return error_set(error, ERROR_INVALID, "cannot read %s: %s", path, strerror(errno));
-    return buf_check(out, path, error);
-}
-
 static int load_label_domains(Config *c, Error **error)
 {
-    _cleanup_buf_ Buf text = BUF_INIT(LABEL_DOMAINS_FILE_MAX);
-    int r = read_small_file(c->label_domains_file, &text, error);
-    if (r < 0)
-        return r;
-    r = words_each(buf_str(&text), ",\r\n", LABEL_DOMAINS_MAX, take_label_domain, c, error);
+    _cleanup_free_ char *text = NULL;
+    _cleanup_error_ Error *unread = NULL;
+    int r = file_read_text(c->label_domains_file, LABEL_DOMAINS_FILE_MAX, &text, &unread);
+    if (r < 0 && unread->kind != ERROR_NOT_FOUND)
+        return error_set(error, unread->kind, "%s", error_message(unread));
+    r = words_each(text ? text : "", ",\r\n", LABEL_DOMAINS_MAX, take_label_domain, c, error);
     if (r < 0)
         return error_wrap(error, r, "%s", c->label_domains_file);
     if (c->n_label_domains == 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shared by the sources of a configuration: reading small files, and what a token may be. */
+/* Shared by the sources of a configuration: what a token may be. */
 #pragma once
 
 #include "common/kube/config.h"
@@ -9,8 +9,6 @@
 #define KUBE_CONFIG_FILE_MAX ((size_t)1024 * 1024)
 #define KUBE_TOKEN_MAX ((size_t)64 * 1024)
 
-/* The whole regular file, NUL-terminated; a NUL inside is an error. */
-int kube_read_file(const char *path, size_t max_bytes, char **ret, Error **error);
 /* Cuts white space at both ends; what is left must be printable ASCII without spaces. */
 int kube_check_token(char *token, const char *where, Error **error);
 /* "certificate" or "key" text must hold a PEM block. */

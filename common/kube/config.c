@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/kube/config.h"
 
-#include "common/base/buf.h"
+#include "common/base/file.h"
 #include "common/base/str.h"
 #include "common/kube/config-internal.h"
 
 #include <ctype.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define SERVICE_ACCOUNT_DIR "/var/run/secrets/kubernetes.io/serviceaccount"
 
@@ -22,51 +18,6 @@ void kube_wipe(char **secret)
         explicit_bzero(*secret, strlen(*secret));
     free(*secret);
     *secret = NULL;
-}
-
-static int open_regular(const char *path, Error **error)
-{
-    _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0)
-        return error_set(error, errno == ENOENT ? ERROR_NOT_FOUND : ERROR_INVALID,
-                         "cannot open %s: %s", path, strerror(errno));
-    struct stat st;
-    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-        return error_set(error, ERROR_INVALID, "%s is no regular file", path);
-    return TAKE_FD(fd);
-}
-
-static int read_all(int fd, const char *path, Buf *content, Error **error)
-{
-    char piece[8192];
-    for (;;) {
-        ssize_t n = read(fd, piece, sizeof(piece));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return error_set(error, ERROR_INVALID, "cannot read %s: %s", path, strerror(errno));
-        if (n == 0)
-            break;
-        if (buf_append(content, piece, (size_t)n) < 0)
-            break;
-    }
-    explicit_bzero(piece, sizeof(piece));
-    return buf_check(content, path, error);
-}
-
-int kube_read_file(const char *path, size_t max_bytes, char **ret, Error **error)
-{
-    _cleanup_close_ int fd = open_regular(path, error);
-    if (fd < 0)
-        return fd;
-    _cleanup_(buf_wipe) Buf content = BUF_INIT(max_bytes);
-    int r = read_all(fd, path, &content, error);
-    if (r < 0)
-        return r;
-    if (memchr(buf_str(&content), '\0', content.len))
-        return error_set(error, ERROR_INVALID, "%s is not a text file", path);
-    *ret = buf_take(&content, NULL);
-    return 0;
 }
 
 int kube_check_token(char *token, const char *where, Error **error)
@@ -97,7 +48,7 @@ int kube_check_pem(const char *pem, const char *where, Error **error)
 static int read_token(const char *path, char **ret, Error **error)
 {
     _cleanup_(kube_wipep) char *token = NULL;
-    int r = kube_read_file(path, KUBE_TOKEN_MAX, &token, error);
+    int r = file_read_text(path, KUBE_TOKEN_MAX, &token, error);
     if (r < 0)
         return r;
     r = kube_check_token(token, path, error);
@@ -110,7 +61,7 @@ static int read_token(const char *path, char **ret, Error **error)
 static int read_pem(const char *path, char **ret, Error **error)
 {
     _cleanup_free_ char *pem = NULL;
-    int r = kube_read_file(path, KUBE_CONFIG_FILE_MAX, &pem, error);
+    int r = file_read_text(path, KUBE_CONFIG_FILE_MAX, &pem, error);
     if (r < 0)
         return r;
     r = kube_check_pem(pem, path, error);
@@ -175,7 +126,7 @@ static char *namespace_from_file(const char *dir)
 {
     _cleanup_free_ char *path = join(dir, "namespace");
     _cleanup_free_ char *ns = NULL;
-    if (kube_read_file(path, 1024, &ns, NULL) < 0)
+    if (file_read_text(path, 1024, &ns, NULL) < 0)
         return xstrdup("default");
     ns[strcspn(ns, " \t\r\n")] = '\0';
     return str_is_dns_label(ns) ? TAKE_PTR(ns) : xstrdup("default");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kubeconfig file: the only user of libyaml. JSON is YAML here. */
 #include "common/kube/kubeconfig.h"
-#include "common/base/buf.h"
+#include "common/base/file.h"
 #include "common/base/str.h"
 #include "common/kube/config-internal.h"
 
@@ -130,7 +130,7 @@ static int load_pem(Source *s, const yaml_node_t *mapping, const char *key, char
         return 0;
     _cleanup_free_ char *path = resolve(s, file);
     _cleanup_(kube_wipep) char *pem = NULL;
-    int r = kube_read_file(path, KUBE_CONFIG_FILE_MAX, &pem, error);
+    int r = file_read_text(path, KUBE_CONFIG_FILE_MAX, &pem, error);
     if (r < 0)
         return error_wrap(error, r, "%s", key);
     r = kube_check_pem(pem, path, error);
@@ -159,7 +159,7 @@ static int load_ca(Source *s, const yaml_node_t *cluster, KubeConfig *c, Error *
     int r = load_pem(s, cluster, "certificate-authority", &c->ca_pem, &c->ca_path, error);
     if (r < 0 || c->ca_pem || c->insecure_skip_verify || !str_starts_with(c->server, "https:"))
         return r;
-    return kube_read_file(SYSTEM_CA_BUNDLE, KUBE_CONFIG_FILE_MAX, &c->ca_pem, error);
+    return file_read_text(SYSTEM_CA_BUNDLE, KUBE_CONFIG_FILE_MAX, &c->ca_pem, error);
 }
 
 static int load_cluster(Source *s, const yaml_node_t *cluster, KubeConfig *c, Error **error)
@@ -202,7 +202,7 @@ static int load_token(Source *s, const yaml_node_t *user, KubeConfig *c, Error *
     const char *token = get_text(s, user, "token");
     if (file) {
         c->token_path = resolve(s, file);
-        int r = kube_read_file(c->token_path, KUBE_TOKEN_MAX, &c->token, error);
+        int r = file_read_text(c->token_path, KUBE_TOKEN_MAX, &c->token, error);
         if (r < 0)
             return error_wrap(error, r, "tokenFile");
     } else {
@@ -372,7 +372,7 @@ int kube_config_parse(const char *text, size_t len, const char *path, const char
 int kube_config_load_file(const char *path, const char *context, KubeConfig **ret, Error **error)
 {
     _cleanup_(kube_wipep) char *text = NULL;
-    int r = kube_read_file(path, KUBE_CONFIG_FILE_MAX, &text, error);
+    int r = file_read_text(path, KUBE_CONFIG_FILE_MAX, &text, error);
     if (r < 0)
         return r;
     r = kube_config_parse(text, strlen(text), path, context, ret, error);
