@@ -57,8 +57,10 @@ static int write_result(Buf *out, const FileArgs *args, const TransportResult *r
 
 static int answer(Call *c, TransportResult *result, Buf *out, Error **error)
 {
-    int r = call_reserve_bytes(c, result->content_len * CONFIG_TRANSFER_FACTOR, error);
+    int r;
 
+    call_set_outcome(c, "bytes", (int64_t)result->content_len);
+    r = call_reserve_bytes(c, result->content_len * CONFIG_TRANSFER_FACTOR, error);
     if (r < 0)
         return r;
     r = write_result(out, (const FileArgs *)call_args(c), result, error);
@@ -66,22 +68,9 @@ static int answer(Call *c, TransportResult *result, Buf *out, Error **error)
     return r;
 }
 
-static void on_done(TransportResult *result, const Error *failed, void *userdata)
+static void on_done(TransportResult *result, const Error *error, void *userdata)
 {
-    Call *c = userdata;
-    _cleanup_buf_ Buf out = BUF_INIT(CALL_REPLY_MAX);
-    _cleanup_error_ Error *error = NULL;
-
-    run_job_ended(c);
-    if (failed) {
-        call_fail(c, failed);
-        return;
-    }
-    call_set_outcome(c, "bytes", (int64_t)result->content_len);
-    if (answer(c, result, &out, &error) < 0)
-        call_fail(c, error);
-    else
-        call_succeed(c, &out);
+    run_answer(userdata, result, error, answer);
 }
 
 static int start(Call *c, const TransportTarget *target, TransportJob **ret, Error **error)

@@ -45,10 +45,11 @@ static void write_part(JsonWriter *w, const char *name, const OutputPart *part)
     jw_strn(w, part->data ? part->data : "", part->len);
 }
 
-static void write_result(Buf *out, const TransportResult *r)
+static int write_result(Call *c, TransportResult *r, Buf *out, _unused_ Error **error)
 {
     JsonWriter w = json_writer(out);
 
+    call_set_outcome(c, command_end_to_string(r->ended), r->exit_code);
     jw_object(&w);
     jw_kv_int(&w, "exit_code", r->exit_code);
     write_part(&w, "stdout", &r->out);
@@ -62,21 +63,12 @@ static void write_result(Buf *out, const TransportResult *r)
         jw_kv_bool(&w, "invalid_utf8", true);
     jw_kv_str_opt(&w, "note", notes[r->ended]);
     jw_object_end(&w);
+    return 0;
 }
 
 static void on_done(TransportResult *result, const Error *error, void *userdata)
 {
-    Call *c = userdata;
-    _cleanup_buf_ Buf out = BUF_INIT(CALL_REPLY_MAX);
-
-    run_job_ended(c);
-    if (error) {
-        call_fail(c, error);
-        return;
-    }
-    call_set_outcome(c, command_end_to_string(result->ended), result->exit_code);
-    write_result(&out, result);
-    call_succeed(c, &out);
+    run_answer(userdata, result, error, write_result);
 }
 
 static int start(Call *c, const TransportTarget *target, TransportJob **ret, Error **error)

@@ -19,22 +19,20 @@ static int check(_unused_ const JsonValue *given, ToolArgs *args, _unused_ const
     return tool_check_path(((const PathArgs *)args)->path, error);
 }
 
-static void on_done(TransportResult *result, const Error *error, void *userdata)
+static int write_result(Call *c, TransportResult *result, Buf *out, _unused_ Error **error)
 {
-    Call *c = userdata;
-    _cleanup_buf_ Buf out = BUF_INIT(CALL_REPLY_MAX);
-    JsonWriter w = json_writer(&out);
+    JsonWriter w = json_writer(out);
 
-    run_job_ended(c);
-    if (error) {
-        call_fail(c, error);
-        return;
-    }
     call_set_outcome(c, "exists", result->exists);
     jw_object(&w);
     jw_kv_bool(&w, "exists", result->exists);
     jw_object_end(&w);
-    call_succeed(c, &out);
+    return 0;
+}
+
+static void on_done(TransportResult *result, const Error *error, void *userdata)
+{
+    run_answer(userdata, result, error, write_result);
 }
 
 static int start(Call *c, const TransportTarget *target, TransportJob **ret, Error **error)

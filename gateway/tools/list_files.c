@@ -49,10 +49,11 @@ static void write_entry(JsonWriter *w, const FileEntry *e)
     jw_object_end(w);
 }
 
-static void write_result(Buf *out, const TransportResult *r)
+static int write_result(Call *c, TransportResult *r, Buf *out, _unused_ Error **error)
 {
     JsonWriter w = json_writer(out);
 
+    call_set_outcome(c, "entries", (int64_t)r->total_entries);
     jw_object(&w);
     jw_key(&w, "entries");
     jw_array(&w);
@@ -62,21 +63,12 @@ static void write_result(Buf *out, const TransportResult *r)
     jw_kv_int(&w, "total_entries", (int64_t)r->total_entries);
     jw_kv_bool(&w, "truncated", r->entries_truncated);
     jw_object_end(&w);
+    return 0;
 }
 
 static void on_done(TransportResult *result, const Error *error, void *userdata)
 {
-    Call *c = userdata;
-    _cleanup_buf_ Buf out = BUF_INIT(CALL_REPLY_MAX);
-
-    run_job_ended(c);
-    if (error) {
-        call_fail(c, error);
-        return;
-    }
-    call_set_outcome(c, "entries", (int64_t)result->total_entries);
-    write_result(&out, result);
-    call_succeed(c, &out);
+    run_answer(userdata, result, error, write_result);
 }
 
 static int start(Call *c, const TransportTarget *target, TransportJob **ret, Error **error)

@@ -117,7 +117,7 @@ void run_in_sandbox(Call *c, ToolStartFn start)
         run->lookup = lookup;
 }
 
-void run_job_ended(Call *c)
+static void job_ended(Call *c)
 {
     const ToolArgs *args = call_args(c);
     Run *run = call_state(c);
@@ -128,4 +128,18 @@ void run_job_ended(Call *c)
     call_on_cancel(c, NULL);
     if (claim && str_eq(claim->owner, call_owner(c)))
         activity_note(call_services(c)->activity, claim, args->ns, args->claim, 0);
+}
+
+void run_answer(Call *c, TransportResult *result, const Error *failed, ToolWriteFn write)
+{
+    _cleanup_buf_ Buf out = BUF_INIT(CALL_REPLY_MAX);
+    _cleanup_error_ Error *error = NULL;
+
+    job_ended(c);
+    if (failed)
+        call_fail(c, failed);
+    else if (write(c, result, &out, &error) < 0)
+        call_fail(c, error);
+    else
+        call_succeed(c, &out);
 }

@@ -70,22 +70,20 @@ static int check(_unused_ const JsonValue *given, ToolArgs *base, const ToolLimi
                       "Let execute_command fetch it, or upload it in parts and join them there");
 }
 
-static void on_done(TransportResult *result, const Error *error, void *userdata)
+static int write_result(Call *c, TransportResult *result, Buf *out, _unused_ Error **error)
 {
-    Call *c = userdata;
-    _cleanup_buf_ Buf out = BUF_INIT(CALL_REPLY_MAX);
-    JsonWriter w = json_writer(&out);
+    JsonWriter w = json_writer(out);
 
-    run_job_ended(c);
-    if (error) {
-        call_fail(c, error);
-        return;
-    }
     call_set_outcome(c, "bytes", (int64_t)result->bytes_written);
     jw_object(&w);
     jw_kv_int(&w, "bytes_written", (int64_t)result->bytes_written);
     jw_object_end(&w);
-    call_succeed(c, &out);
+    return 0;
+}
+
+static void on_done(TransportResult *result, const Error *error, void *userdata)
+{
+    run_answer(userdata, result, error, write_result);
 }
 
 /* The arguments', and the one that is on its way. */
