@@ -42,6 +42,7 @@ class Stream:
     def __init__(self, wire, request, subprotocol):
         self.sock, self.request = wire.sock, request
         self.lock = threading.RLock()
+        self.counts = 1  # among those that run
         accept = base64.b64encode(hashlib.sha1(
             request.headers["sec-websocket-key"].encode() + MAGIC).digest()).decode()
         head = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Accept": accept}
@@ -145,10 +146,15 @@ class FakeExec:
         except (OSError, Closed):
             pass
         finally:
-            with self.lock:
-                self.running -= 1
+            self._stopped(stream)
         wire.close()
         return DONE
+
+    def _stopped(self, stream):
+        """Before the client can know of the end: it may start the next one at once."""
+        with self.lock:
+            self.running -= stream.counts
+            stream.counts = 0
 
     def _run(self, stream, request, command):
         problem = self.start_failure(request)
@@ -178,6 +184,7 @@ class FakeExec:
         code = process.wait()
         for pump in pumps:
             pump.join()
+        self._stopped(stream)
         with contextlib.suppress(OSError, Closed):
             self.ended(stream, code if code >= 0 else 128 - code)
 
