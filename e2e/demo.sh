@@ -55,7 +55,7 @@ cd "$root"
 # shellcheck source=e2e/lib/install.sh
 . e2e/lib/install.sh
 
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/k8s-agent-sandbox
+cache=$(project_cache)
 own_node=yes
 [ -z "$kubeconfig" ] || own_node=no
 STATE=$root/build/demo/state

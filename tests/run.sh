@@ -40,7 +40,7 @@ cd "$root"
 results=$root/build/results
 mkdir -p "$results"
 rm -f "$results"/*.xml
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/k8s-agent-sandbox
+cache=$(project_cache)
 jobs=$(nproc)
 failed_stages=()
 expected=()
@@ -62,17 +62,6 @@ stage() {
 
 closing_line() { grep -E 'tests passed|passed.* in |[0-9]+ passed' "$1" | tail -n 1 || true; }
 
-prepare_python() {
-    local stamp
-    stamp=$(sha256sum tests/requirements.txt | cut -c1-16)
-    venv=$cache/venv-$stamp
-    if [ ! -x "$venv/bin/pytest" ]; then
-        rm -rf "$venv"
-        python3 -m venv "$venv"
-        "$venv/bin/pip" install --quiet --disable-pip-version-check -r tests/requirements.txt
-    fi
-}
-
 build_preset() {
     local preset=$1
     shift
@@ -89,7 +78,7 @@ run_ctest() { # PRESET LABEL-ARGUMENTS…
 run_pytest() { # NAME PATH… : environment comes from the caller
     local name=$1
     shift
-    "$venv/bin/python" -m pytest -q -rs -p no:cacheprovider --junitxml="$results/pytest-$name.xml" "$@"
+    "$VENV/bin/python" -m pytest -q -rs -p no:cacheprovider --junitxml="$results/pytest-$name.xml" "$@"
 }
 
 # The Python tests in tests/unit are of files that no preset changes (CRDs, manifests): once is enough.
@@ -115,7 +104,7 @@ clang_build() {
 }
 
 # Starts, crashes and stops nodes, and compares the machine before and after: needs it without a node.
-node_tests() { env -u KUBECONFIG "$venv/bin/python" -m pytest -q -rs -p no:cacheprovider --junitxml="$results/pytest-node.xml" e2e/node; }
+node_tests() { env -u KUBECONFIG "$VENV/bin/python" -m pytest -q -rs -p no:cacheprovider --junitxml="$results/pytest-node.xml" e2e/node; }
 
 e2e() {
     KUBECONFIG=$(e2e/node/node.sh kubeconfig)
@@ -142,8 +131,7 @@ export TSAN_OPTIONS=${TSAN_OPTIONS:-suppressions=$root/tests/tsan.supp:second_de
 
 apt_need_everything() { apt_need_build && apt_need_tests; }
 stage "packages" packages apt_need_everything || { echo "0 passed, 1 failed, 0 skipped"; exit 1; }
-stage "python packages" python prepare_python || { echo "0 passed, 1 failed, 0 skipped"; exit 1; }
-venv=$cache/venv-$(sha256sum tests/requirements.txt | cut -c1-16)
+stage "python packages" python need_venv "$root" || { echo "0 passed, 1 failed, 0 skipped"; exit 1; }
 
 run_checks dev
 if [ "$mode" != fast ]; then

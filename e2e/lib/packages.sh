@@ -13,3 +13,18 @@ apt_need_tests() {
     apt_need libcmocka-dev clang clang-format clang-tidy libclang-rt-14-dev universal-ctags busybox-static \
         python3-venv python3-pip musl-tools shellcheck skopeo docker-registry
 }
+
+# The folder for what is built once and kept, images and the like.
+project_cache() {
+    printf '%s\n' "${XDG_CACHE_HOME:-$HOME/.cache}/k8s-agent-sandbox"
+}
+
+# need_venv ROOT: sets VENV to a Python environment with the packages of tests/requirements.txt.
+need_venv() {
+    local requirements=$1/tests/requirements.txt
+    VENV=$(project_cache)/venv-$(sha256sum "$requirements" | cut -c1-16)
+    [ ! -x "$VENV/bin/pytest" ] || return 0
+    rm -rf "$VENV"
+    python3 -m venv "$VENV" &&
+        run "Python packages" "$VENV/bin/pip" install --quiet --disable-pip-version-check -r "$requirements"
+}

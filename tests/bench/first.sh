@@ -12,12 +12,8 @@ cd "$root"
 
 apt_need_build
 apt_need wrk python3-venv python3-pip
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/k8s-agent-sandbox
-venv=$cache/venv-$(sha256sum tests/requirements.txt | cut -c1-16)
-if [ ! -x "$venv/bin/pytest" ]; then
-    python3 -m venv "$venv"
-    run "Python packages" "$venv/bin/pip" install --quiet --disable-pip-version-check -r tests/requirements.txt
-fi
+cache=$(project_cache)
+need_venv "$root"
 started=no
 if ! e2e/node/node.sh status >/dev/null 2>&1; then
     e2e/node/node.sh up
@@ -28,4 +24,4 @@ trap stop EXIT
 e2e/images/build.sh all --out "$cache/images"
 KUBECONFIG=$(e2e/node/node.sh kubeconfig)
 export KUBECONFIG PATH=${K8S_AGENT_SANDBOX_NODE_DIR:-/var/lib/k8s-agent-sandbox-node}/bin:$PATH
-"$venv/bin/python" tests/bench/first.py "$@"
+"$VENV/bin/python" tests/bench/first.py "$@"
