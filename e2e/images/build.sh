@@ -52,24 +52,25 @@ debian_suite() {
     echo "${suite:-bookworm}"
 }
 
-# The mirror that this machine gets its own packages from.
+# The mirror that this machine gets its own packages from; nothing where it has none: mmdebstrap's own then.
 debian_mirror() {
     local mirror=${IMAGE_MIRROR:-}
     [[ -n $mirror ]] || mirror=$(apt-get indextargets --format '$(REPO_URI) $(CODENAME) $(ORIGIN)' 'Created-By: Packages' 2>/dev/null |
         awk -v suite="$(debian_suite)" '$2 == suite && $3 == "Debian" { print $1; exit }') || true
-    echo "${mirror:-http://deb.debian.org/debian}"
+    echo "$mirror"
 }
 
 # debian_root OUT PACKAGES [OPTION...]: the tar of a minimal Debian with these packages (comma separated).
 debian_root() {
-    local out=$1 packages=$2
+    local out=$1 packages=$2 mirror
+    mirror=$(debian_mirror)
     shift 2
     mmdebstrap --mode=root --variant=minbase --include="$packages" \
         --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
         --dpkgopt='path-exclude=/usr/share/info/*' --dpkgopt='path-exclude=/usr/share/doc/*' \
         --dpkgopt='path-include=/usr/share/doc/*/copyright' --dpkgopt=force-unsafe-io \
         --aptopt='Acquire::Retries "3"' "$@" \
-        --format=tar "$(debian_suite)" "$out.part" "$(debian_mirror)" &&
+        --format=tar "$(debian_suite)" "$out.part" ${mirror:+"$mirror"} &&
         mv "$out.part" "$out"
 }
 
