@@ -9,7 +9,7 @@ usage: tests/run.sh [--fast | --long] [--keep-node]
 
   (nothing)    unit, simulation, wire, fuzz corpus and lint under ASan+UBSan, the first three under
                TSan too, a clang build, then e2e on a one-node Kubernetes of its own
-  --fast       unit, simulation, wire, corpus and lint of the preset dev: under a minute after the build
+  --fast       unit, simulation, wire, corpus and lint of the preset dev, without clang-tidy and the storms
   --long       everything, with the soak and storm tests at their full length
   --keep-node  leave the one-node cluster running (it is also left when it ran before)
 
