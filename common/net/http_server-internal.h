@@ -26,8 +26,8 @@
 typedef struct HttpConnection {
     List node; /* in server->connections */
     int fd;
-    atomic_bool idle; /* no request line of the next request yet */
-    bool ended;       /* the last sweep found the peer's end of it; under the server's lock */
+    atomic_bool reading; /* the peer owes bytes, of a request under way or of the next one */
+    bool ended;          /* the last sweep found the peer's end of it; under the server's lock */
     /* Monotonic ms; 0: none, while a handler or an owner has the request. */
     _Atomic int64_t deadline_ms;
 } HttpConnection;
@@ -157,7 +157,7 @@ void http_stream_on_completed(HttpServerRequest *r); /* server thread */
 void http_connection_on_notify(void *server, struct MHD_Connection *connection, void **link,
                                enum MHD_ConnectionNotificationCode code);
 void http_connection_wait(HttpConnection *c, int64_t ms); /* a deadline from now; 0: none */
-void http_connection_set_idle(HttpConnection *c, bool idle);
+void http_connection_set_reading(HttpConnection *c, bool reading);
 void http_connection_extend(HttpConnection *c, int64_t ms);
 /* The longest that so many bytes may take. */
 int64_t http_transfer_ms(const HttpServer *s, size_t bytes);

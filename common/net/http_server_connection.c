@@ -4,8 +4,8 @@
  * sends one byte a minute would hold its connection for ever; these count from the beginning.
  *
  * In its epoll mode (edge-triggered) it also misses the end of a connection that comes together
- * with the bytes of a request that is answered at once: a read that does not fill its buffer counts
- * as the last one. Such a connection would stay until the idle time-out; the sweep ends it.
+ * with bytes of a request, be it whole or not: a read that does not fill its buffer counts as the
+ * last one. Such a connection would stay until a deadline; the sweep ends it.
  */
 #include "common/net/http_server-internal.h"
 
@@ -25,7 +25,7 @@ static void connection_started(HttpServer *s, struct MHD_Connection *connection,
     HttpConnection *c = xnew(HttpConnection);
 
     c->fd = connection_fd(connection);
-    c->idle = true;
+    c->reading = true;
     http_connection_wait(c, (int64_t)s->options.receive_timeout_s * 1000);
     pthread_mutex_lock(&s->lock);
     list_push(&s->connections, &c->node);
@@ -70,17 +70,17 @@ int64_t http_transfer_ms(const HttpServer *s, size_t bytes)
     return (int64_t)(bytes * 1000 / s->options.slowest_bytes_per_s);
 }
 
-void http_connection_set_idle(HttpConnection *c, bool idle)
+void http_connection_set_reading(HttpConnection *c, bool reading)
 {
-    atomic_store_explicit(&c->idle, idle, memory_order_relaxed);
+    atomic_store_explicit(&c->reading, reading, memory_order_relaxed);
 }
 
-/* The peer will send nothing more, and everything it sent was read. */
+/* The peer will send nothing more, everything it sent was read, and it is not a whole request. */
 static bool at_end(const HttpConnection *c)
 {
     char byte;
 
-    return atomic_load_explicit(&c->idle, memory_order_relaxed) &&
+    return atomic_load_explicit(&c->reading, memory_order_relaxed) &&
            recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 

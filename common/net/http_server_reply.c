@@ -86,6 +86,7 @@ enum MHD_Result http_reply_queue(HttpServerRequest *r)
 
     if (!r->response || r->gone)
         return MHD_NO;
+    http_connection_set_reading(r->link, false);
     if (atomic_load_explicit(&s->draining, memory_order_relaxed))
         (void)MHD_add_response_header(r->response, "Connection", "close");
     if (!r->stream)

@@ -47,7 +47,6 @@ void *http_request_on_target(void *server, const char *target, struct MHD_Connec
     r->began_ms = http_now_ms();
     r->target = xstrdup_null(target);
     r->body = BUF_INIT(s->options.max_body_bytes);
-    http_connection_set_idle(r->link, false);
     http_connection_wait(r->link, (int64_t)s->options.receive_timeout_s * 1000);
     return r;
 }
@@ -313,6 +312,7 @@ static enum MHD_Result request_complete(HttpServerRequest *r)
 {
     if (!r->handled) {
         r->handled = true;
+        http_connection_set_reading(r->link, false);
         request_handle(r);
         if (r->deferred)
             return MHD_YES;
@@ -358,7 +358,7 @@ void http_request_on_completed(void *server, struct MHD_Connection *connection, 
     (void)connection;
     if (!r)
         return;
-    http_connection_set_idle(r->link, true);
+    http_connection_set_reading(r->link, true);
     http_connection_wait(r->link, 1000 * ((int64_t)s->options.keepalive_timeout_s +
                                           (int64_t)s->options.receive_timeout_s));
     if (r->begun)

@@ -418,21 +418,51 @@ static void test_idle_connections_end(void **state)
     rig_stop();
 }
 
+static void peer_send_with_fin(Peer *p, const char *text)
+{
+    const int on = 1, off = 0;
+
+    assert_int_equal(setsockopt(p->fd, IPPROTO_TCP, TCP_CORK, &on, sizeof on), 0);
+    peer_send(p, text);
+    assert_int_equal(shutdown(p->fd, SHUT_WR), 0);
+    (void)setsockopt(p->fd, IPPROTO_TCP, TCP_CORK, &off, sizeof off);
+}
+
 /* A request and the end of the connection in one go: answered, and not kept. */
 static void test_request_with_fin(void **state)
 {
     (void)state;
     for (int i = 0; i < 20; i++) {
         Peer p = peer_open();
-        const int on = 1, off = 0;
-        assert_int_equal(setsockopt(p.fd, IPPROTO_TCP, TCP_CORK, &on, sizeof on), 0);
-        peer_send(&p, GET_HELLO);
-        assert_int_equal(shutdown(p.fd, SHUT_WR), 0);
-        (void)setsockopt(p.fd, IPPROTO_TCP, TCP_CORK, &off, sizeof off);
+        peer_send_with_fin(&p, GET_HELLO);
         peer_expect(&p, 200, "hello");
         if (i == 19)
             assert_true(peer_ended(&p));
         peer_close(&p);
+    }
+}
+
+/* The end of a connection in one go with a part of a request: the rest will not come. */
+static void test_part_with_fin(void **state)
+{
+    static const char *const parts[] = {
+        "GET",
+        "GET /hello HTTP/1.1\r\nHost:",
+        "GET /hello HTTP/1.1\r\n" HOST,
+        "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 8\r\n\r\n",
+        "POST /echo HTTP/1.1\r\n" HOST "Content-Length: 8\r\n\r\n1234",
+        GET_HELLO GET_HELLO "GET /hello HTTP/1.1\r\n",
+    };
+    Peer p[ARRAY_SIZE(parts)];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+        p[i] = peer_open();
+        peer_send_with_fin(&p[i], parts[i]);
+    }
+    for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+        assert_true(peer_ended(&p[i]));
+        peer_close(&p[i]);
     }
 }
 
@@ -604,6 +634,7 @@ int main(void)
         cmocka_unit_test(test_slow_reader),
         cmocka_unit_test(test_idle_connections_end),
         TEST(test_request_with_fin),
+        TEST(test_part_with_fin),
         cmocka_unit_test(test_connections_per_ip),
         cmocka_unit_test(test_connection_ceiling),
         TEST(test_drain_and_quiesce),
