@@ -48,7 +48,6 @@ if(SANDBOX_SANITIZE)
 endif()
 
 if(SANDBOX_HARDEN)
-  set(CMAKE_POSITION_INDEPENDENT_CODE ON PARENT_SCOPE)
   set(CMAKE_POSITION_INDEPENDENT_CODE ON)
   target_compile_options(project_options INTERFACE -fPIE -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)
   foreach(flag -fstack-protector-strong -fstack-clash-protection -fcf-protection=full

@@ -76,6 +76,9 @@ typedef struct Obj {
     bool gone;         /* proved to be deleted; kept only to ward off late events of it */
     unsigned inflight; /* writes to this object whose answer is not there yet */
     ObjTrouble *trouble;
+    /* When what controls it, or the first of a chain of owners, was seen to go; 0: it lives, as far
+     * as is known. */
+    int64_t owner_gone_ms;
 
     /* private to world.c */
     List by_owner;

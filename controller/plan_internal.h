@@ -20,6 +20,9 @@ int plan_orphans_of_pools(const PlanInput *in, const char *ns, const char *name,
 int plan_orphans_of_sandboxes(const PlanInput *in, const char *ns, const char *name, Plan *plan,
                               Error **error);
 
+/* 1 where o (may be NULL) is to go because its owner went: nothing else is to be done about it. */
+int plan_follow_owner(const PlanInput *in, const Obj *o, Plan *plan, Error **error);
+
 /* An op without a body; valid until the next one is added. target NULL for a create. */
 PlanOp *plan_add_op(Plan *plan, PlanVerb verb, ObjKind kind, const char *ns, const char *name,
                     const Obj *target, const char *purpose);

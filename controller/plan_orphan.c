@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
+ * What is left behind by an owner. Normally the garbage collector deletes it within a moment; but
+ * it is slow where much is to be done, and blind to new kinds for half a minute. So what was seen
+ * to lose its owner, and is still there a little later, is deleted here.
+ *
  * Orphans: what a controller made for an owner that is gone, and that the garbage collector leaves
  * alone, because somebody deleted the owner with its children to be kept. One pass looks at all
  * suspects of a namespace against one complete live list of the possible owners: what is not in
@@ -11,6 +15,29 @@
 #include "common/base/hashmap.h"
 #include "common/base/str.h"
 #include "controller/names.h"
+
+/* The garbage collector's turn. */
+#define FOLLOW_DELAY_MS 2000
+
+/* Sure of the UID alone: with its children to be kept, the owner goes after the references to it
+ * are taken away, which makes this version an old one. */
+int plan_follow_owner(const PlanInput *in, const Obj *o, Plan *plan, Error **error)
+{
+    int64_t due;
+    int r;
+
+    if (!o || !o->owner_gone_ms || o->n_owners != 1 || o->deleting)
+        return 0;
+    due = o->owner_gone_ms + FOLLOW_DELAY_MS;
+    if (in->now_ms < due && in->now_ms >= o->owner_gone_ms) {
+        plan_wake_at(plan, due);
+        return 1;
+    }
+    if (o->inflight > 0)
+        return 1;
+    r = plan_delete(plan, o, true, false, "owner-gone", error);
+    return r < 0 ? r : 1;
+}
 
 /* How a suspect says whose it was, and which member of the list that would be. */
 typedef struct OrphanRule {

@@ -98,9 +98,15 @@ static int plan_status(const PlanInput *in, const Sandbox *s, const PodStep *ste
 int plan_sandbox(const PlanInput *in, const char *ns, const char *name, Plan *plan, Error **error)
 {
     const Sandbox *s = world_sandbox(in->world, ns, name);
+    const Pod *pod = world_pod(in->world, ns, name); /* not always its own */
     PodStep step;
     int r;
 
+    r = plan_follow_owner(in, pod ? &pod->obj : NULL, plan, error);
+    if (r == 0)
+        r = plan_follow_owner(in, s ? &s->obj : NULL, plan, error);
+    if (r != 0)
+        return r < 0 ? r : 0;
     if (!s || s->obj.deleting)
         return 0;
     if (is_expired(s, in->now_ms))

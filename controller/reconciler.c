@@ -132,14 +132,14 @@ void reconciler_removed(Reconciler *r, ObjKind kind, const JsonValue *doc)
         bad_object(r, kind, error);
         return;
     }
-    world_remove(r->world, kind, ref.ns, ref.name, ref.uid, ref.rv);
+    world_remove(r->world, kind, ref.ns, ref.name, ref.uid, ref.rv, r->now_ms);
 }
 
 void reconciler_list_end(Reconciler *r, ObjKind kind, const char *ns, uint64_t list_rv)
 {
     Scope *scope = scope_find(r, kind, ns);
 
-    world_relist_end(r->world, kind, ns, scope->epoch, list_rv);
+    world_relist_end(r->world, kind, ns, scope->epoch, list_rv, r->now_ms);
     scope->listed = true;
 }
 

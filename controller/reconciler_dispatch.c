@@ -197,6 +197,16 @@ static void policy_changed(Reconciler *r, const Obj *before, const Obj *after)
         reconciler_enqueue_kind(r, KEY_TEMPLATE, any->ns, name);
 }
 
+/* They are to follow their owner. A Pod is looked for under the key of a Sandbox of its name. */
+static void enqueue_children(Reconciler *r, const Obj *owner)
+{
+    const Obj *child;
+
+    for (WorldIter it = world_children(r->world, owner->uid); (child = world_next(&it));)
+        if (child->kind == OBJ_SANDBOX || child->kind == OBJ_POD)
+            reconciler_enqueue_kind(r, KEY_SANDBOX, child->ns, child->name);
+}
+
 void reconciler_on_change(const Obj *before, const Obj *after, void *userdata)
 {
     static void (*const changed[OBJ_KIND_MAX])(Reconciler *, const Obj *, const Obj *) = {
@@ -206,6 +216,8 @@ void reconciler_on_change(const Obj *before, const Obj *after, void *userdata)
     };
 
     changed[after ? after->kind : before->kind](userdata, before, after);
+    if (before && (!after || !str_eq(before->uid, after->uid)))
+        enqueue_children(userdata, before);
 }
 
 void reconciler_enqueue_all(Reconciler *r)

@@ -409,7 +409,7 @@ static void take_answer(Reconciler *r, const PlanOp *op, const ApiResult *result
     if (is_object && json_str(result->object, "metadata.deletionTimestamp"))
         reconciler_take(r, op->kind, result->object);
     else
-        world_mark_gone(r->world, op->kind, op->ns, op->name, op->uid);
+        world_mark_gone(r->world, op->kind, op->ns, op->name, op->uid, r->now_ms);
 }
 
 static void remember_refusal(Flight *f, const ApiResult *result)
@@ -487,7 +487,7 @@ static void settle_op(Flight *f, size_t i, const ApiResult *result)
         return;
     case API_NOT_FOUND:
         if (op->verb != PLAN_CREATE) {
-            world_mark_gone(f->r->world, op->kind, op->ns, op->name, op->uid);
+            world_mark_gone(f->r->world, op->kind, op->ns, op->name, op->uid, f->r->now_ms);
             f->conflict = true;
             return;
         }
@@ -561,7 +561,7 @@ static bool take_live(Reconciler *r, const Request *q, ObjKind kind, const char 
     if (result->outcome != API_NOT_FOUND)
         return false;
     if (q->uid)
-        world_mark_gone(r->world, kind, ns, name, q->uid);
+        world_mark_gone(r->world, kind, ns, name, q->uid, r->now_ms);
     return true;
 }
 

@@ -134,6 +134,7 @@ static void memo_move_claim(Claim *from, Claim *to, int64_t now_ms)
 static void memo_move(Obj *from, Obj *to, int64_t now_ms)
 {
     to->inflight = from->inflight;
+    to->owner_gone_ms = str_eq(from->owner_uid, to->owner_uid) ? from->owner_gone_ms : 0;
     to->list_epoch = from->list_epoch;
     if (from->generation == to->generation)
         to->trouble = TAKE_PTR(from->trouble);
@@ -155,6 +156,16 @@ static void memo_move(Obj *from, Obj *to, int64_t now_ms)
     }
 }
 
+/* A UID never comes back. What is in another namespace never had this owner. */
+static void forsake_children(World *w, const Obj *owner, int64_t now_ms)
+{
+    Obj *child;
+
+    for (WorldIter it = world_children(w, owner->uid); (child = world_next(&it));)
+        if (child->ns == owner->ns && !child->owner_gone_ms)
+            child->owner_gone_ms = owner->owner_gone_ms ? owner->owner_gone_ms : now_ms;
+}
+
 /* Puts view in the place of old, or adds it. Frees old. */
 static void replace(World *w, Obj *old, Obj *view, int64_t now_ms)
 {
@@ -166,6 +177,8 @@ static void replace(World *w, Obj *old, Obj *view, int64_t now_ms)
     else if (view->kind == OBJ_CLAIM)
         obj_claim(view)->first_seen_ms = now_ms;
     view->list_epoch = w->list_epoch[view->kind];
+    if (old && !str_eq(old->uid, view->uid))
+        forsake_children(w, old, now_ms);
     world_link(w, old, view);
     obj_table_put(&w->tables[view->kind], view);
     if (waiting)
@@ -195,10 +208,11 @@ bool world_apply(World *w, Obj *view, int64_t now_ms)
 }
 
 /* Takes it out for good. */
-static void drop(World *w, Obj *o)
+static void drop(World *w, Obj *o, int64_t now_ms)
 {
     bool was_visible = !o->gone;
 
+    forsake_children(w, o, now_ms);
     world_unlink(w, o);
     obj_table_remove(&w->tables[o->kind], o);
     if (was_visible)
@@ -207,7 +221,7 @@ static void drop(World *w, Obj *o)
 }
 
 void world_remove(World *w, ObjKind kind, const char *ns, const char *name, const char *uid,
-                  uint64_t rv)
+                  uint64_t rv, int64_t now_ms)
 {
     Obj *o = find(w, kind, ns, name);
 
@@ -215,15 +229,17 @@ void world_remove(World *w, ObjKind kind, const char *ns, const char *name, cons
         return;
     if (o->rv > rv && !o->gone)
         return; /* made anew since then */
-    drop(w, o);
+    drop(w, o, now_ms);
 }
 
-void world_mark_gone(World *w, ObjKind kind, const char *ns, const char *name, const char *uid)
+void world_mark_gone(World *w, ObjKind kind, const char *ns, const char *name, const char *uid,
+                     int64_t now_ms)
 {
     Obj *o = find(w, kind, ns, name);
 
     if (!o || o->gone || (uid && !str_eq(o->uid, uid)))
         return;
+    forsake_children(w, o, now_ms);
     world_unlink(w, o);
     o->gone = true;
     notify(w, o, NULL);
@@ -234,7 +250,8 @@ unsigned world_relist_begin(World *w, ObjKind kind)
     return ++w->list_epoch[kind];
 }
 
-void world_relist_end(World *w, ObjKind kind, const char *ns, unsigned epoch, uint64_t list_rv)
+void world_relist_end(World *w, ObjKind kind, const char *ns, unsigned epoch, uint64_t list_rv,
+                      int64_t now_ms)
 {
     ObjTable *t = &w->tables[kind];
     size_t n = 0;
@@ -247,6 +264,6 @@ void world_relist_end(World *w, ObjKind kind, const char *ns, unsigned epoch, ui
             vanished[n++] = o;
     }
     for (size_t i = 0; i < n; i++)
-        drop(w, vanished[i]);
+        drop(w, vanished[i], now_ms);
     free(vanished);
 }

@@ -10,6 +10,9 @@
  * gone (a 404, a delete that took effect) is marked `gone`: invisible to look-ups, kept until the
  * watch confirms it, so that late events of it do not bring it back.
  *
+ * What leaves the World is gone for good by its UID, so its children are told when (owner_gone_ms),
+ * before the observer is called.
+ *
  * Look-ups never return what is gone. Pointers are valid until the next change of that object.
  * Single-threaded.
  */
@@ -32,15 +35,17 @@ void world_set_observer(World *w, WorldChangeFn fn, void *userdata);
 bool world_apply(World *w, Obj *view, int64_t now_ms);
 /* A watch says it is deleted. uid NULL: whichever has the name. */
 void world_remove(World *w, ObjKind kind, const char *ns, const char *name, const char *uid,
-                  uint64_t rv);
+                  uint64_t rv, int64_t now_ms);
 /* A live answer proves that this UID (NULL: any object of the name) no longer exists. */
-void world_mark_gone(World *w, ObjKind kind, const char *ns, const char *name, const char *uid);
+void world_mark_gone(World *w, ObjKind kind, const char *ns, const char *name, const char *uid,
+                     int64_t now_ms);
 
 /* A complete new list of one kind, in one namespace or (ns NULL) all: begin, world_apply for each
  * item, end with the number that begin gave and the list's version; whatever was not mentioned in
  * between and is not newer than the list goes. */
 unsigned world_relist_begin(World *w, ObjKind kind);
-void world_relist_end(World *w, ObjKind kind, const char *ns, unsigned epoch, uint64_t list_rv);
+void world_relist_end(World *w, ObjKind kind, const char *ns, unsigned epoch, uint64_t list_rv,
+                      int64_t now_ms);
 
 /* Look-ups by name. */
 Sandbox *world_sandbox(const World *w, const char *ns, const char *name);

@@ -130,10 +130,24 @@ static void check_foreign(Sim *sim, const Stored *o)
         sim_fail(sim, "foreign %s %s/%s was changed", obj_resource(o->kind)->kind, o->ns, o->name);
 }
 
+/* What it was known to own is to follow it. */
+static void note_left(Sim *sim, Stored *o, void *owner)
+{
+    const Stored *gone = owner;
+
+    if (str_eq(o->owner_uid, gone->uid) && sim_mono_ms(sim) - o->changed_ms > IN_FLIGHT_MS)
+        o->left_ms = sim_mono_ms(sim);
+}
+
 void check_commit(Sim *sim, Stored *o, const char *type, Writer who)
 {
     bool removed = str_eq(type, "DELETED");
 
+    o->changed_ms = sim_mono_ms(sim);
+    if (removed) {
+        server_each(sim, OBJ_SANDBOX, note_left, o);
+        server_each(sim, OBJ_POD, note_left, o);
+    }
     if (o->kind == OBJ_POOL && !removed)
         note_pool(sim, o);
     budget_commit(sim, o, type, who);

@@ -14,6 +14,8 @@
 #define LATE_MAX_MS 40000
 #define LATE_QUIET_MAX_MS 3000
 #define LOOK_EVERY_MS 250
+/* Who was connected for so long before an owner went knew what it owned. */
+#define LEFT_KNOWN_MS 2000
 
 /* Since when nothing has kept the controller from acting. */
 static int64_t able_since(const Sim *sim)
@@ -58,12 +60,28 @@ static void look_at_claim(Sim *sim, Stored *o, _unused_ void *arg)
     note_late(sim, late);
 }
 
+/* Judged where the controller was there when the owner went; the garbage collector may be slower
+ * than the bound. */
+static void look_at_left(Sim *sim, Stored *o, _unused_ void *arg)
+{
+    int64_t late = sim_mono_ms(sim) - o->left_ms;
+
+    if (!o->left_ms || facts_deleting(o) || !facts_owner_uid(o) ||
+        able_since(sim) > o->left_ms - LEFT_KNOWN_MS)
+        return;
+    if (late > LATE_MAX_MS)
+        sim_fail(sim, "%s/%s was left behind %" PRId64 " ms ago", o->ns, o->name, late);
+    note_late(sim, late);
+}
+
 void check_step(Sim *sim)
 {
     if (sim_mono_ms(sim) - sim->check->deadlines_ms < LOOK_EVERY_MS)
         return;
     sim->check->deadlines_ms = sim_mono_ms(sim);
     server_each(sim, OBJ_CLAIM, look_at_claim, NULL);
+    server_each(sim, OBJ_SANDBOX, look_at_left, NULL);
+    server_each(sim, OBJ_POD, look_at_left, NULL);
 }
 
 static _noreturn_ void unsettled(const Sim *sim, const Stored *o, const char *what)

@@ -191,6 +191,12 @@ static void foreground_step(Sim *sim, void *arg)
         server_remove(sim, o, WRITER_SYSTEM);
 }
 
+/* Now and then the garbage collector is busy, or has not heard of the kind yet. */
+static int64_t collector_delay(Sim *sim)
+{
+    return sim_chance(sim, 300) ? sim_between(sim, 45000, 60000) : sim_between(sim, 5, 300);
+}
+
 static void orphan_step(Sim *sim, void *arg)
 {
     Stored *o = server_find_uid(sim, arg);
@@ -228,7 +234,7 @@ static void check_owner(Sim *sim, const Stored *o)
 void cluster_commit(Sim *sim, Stored *o, const char *type)
 {
     if (str_eq(type, "DELETED")) {
-        sim_after(sim, sim_between(sim, 5, 300), owner_gone, xstrdup(o->uid));
+        sim_after(sim, collector_delay(sim), owner_gone, xstrdup(o->uid));
         return;
     }
     check_owner(sim, o);

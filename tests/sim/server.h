@@ -23,6 +23,8 @@ typedef struct Stored {
     bool watched;           /* line.c: the watch has it */
     bool stopping;          /* cluster.c: its end is under way */
     int64_t user_ms;        /* when a user last changed it (monotonic) */
+    int64_t changed_ms;     /* when anybody did */
+    int64_t left_ms;        /* check.c: when its owner went, where that was no news; or 0 */
     bool jumped;            /* the wall clock jumped since it was made */
     char *claimed_by;       /* check.c: UID of the claim that a Sandbox was given to */
 } Stored;

@@ -89,7 +89,7 @@ static void test_retain_deletes_the_adopted_sandbox(void **state)
     assert_str(json_str(fx_body(fx, "claim-expire-sandbox"), "preconditions.uid"), "s");
     assert_null(fx_op(fx, "claim-status")); /* its data stays while it goes */
     assert_null(fx_op(fx, "claim-expire"));
-    world_remove(fx->world, OBJ_SANDBOX, "ns", "s", "s", 3);
+    world_remove(fx->world, OBJ_SANDBOX, "ns", "s", "s", 3, fx->now_ms);
     plan(fx);
     b = fx_body(fx, "claim-status");
     assert_true(json_has(json_get(b, "status"), "sandbox") && !json_path(b, "status.sandbox"));

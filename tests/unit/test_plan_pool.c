@@ -193,7 +193,7 @@ static void test_roll_out(void **state)
     plan(fx);
     assert_str(fx_op(fx, "pool-rollout")->name, "stale");
     /* without a template nothing is judged */
-    world_remove(fx->world, OBJ_TEMPLATE, "ns", "t", "tu", 7);
+    world_remove(fx->world, OBJ_TEMPLATE, "ns", "t", "tu", 7, fx->now_ms);
     plan(fx);
     assert_null(fx_op(fx, "pool-rollout"));
 }

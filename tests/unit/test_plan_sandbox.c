@@ -287,7 +287,7 @@ static void test_suspension(void **state)
                      "Pod is terminating. Sandbox is suspending");
     assert_condition(b, "Ready", "False", "SandboxSuspended", "Sandbox is suspending");
     assert_non_null(fx_condition(b, "PodScheduled"));
-    world_remove(fx->world, OBJ_POD, "ns", "my-sandbox", "pu", 4);
+    world_remove(fx->world, OBJ_POD, "ns", "my-sandbox", "pu", 4, fx->now_ms);
     b = status_of(fx);
     assert_condition(b, "Suspended", "True", "PodTerminated",
                      "Pod has been terminated. Sandbox is suspended");
@@ -462,7 +462,7 @@ static void test_legacy_pod_name(void **state)
     plan(fx);
     assert_null(fx_op(fx, "clear-pod-name")); /* it is its Pod */
     assert_null(fx_op(fx, "pod-create"));
-    world_remove(fx->world, OBJ_POD, "ns", "elsewhere", "pu", 3);
+    world_remove(fx->world, OBJ_POD, "ns", "elsewhere", "pu", 3, fx->now_ms);
     fx_live(fx, OBJ_SANDBOX, "my-sandbox", DOC);
     plan(fx);
     b = fx_body(fx, "clear-pod-name");

@@ -34,9 +34,9 @@ static void test_deletion_of_a_namesake_is_ignored(void **state)
     Fixture *fx = *state;
 
     put_claim(fx, "u2", 11);
-    world_remove(fx->world, OBJ_CLAIM, "ns", "c", "u1", 12);
+    world_remove(fx->world, OBJ_CLAIM, "ns", "c", "u1", 12, fx->now_ms);
     assert_non_null(world_claim(fx->world, "ns", "c"));
-    world_remove(fx->world, OBJ_CLAIM, "ns", "c", "u2", 12);
+    world_remove(fx->world, OBJ_CLAIM, "ns", "c", "u2", 12, fx->now_ms);
     assert_null(world_claim(fx->world, "ns", "c"));
 }
 
@@ -45,9 +45,9 @@ static void test_gone_is_not_brought_back_by_late_events(void **state)
     Fixture *fx = *state;
 
     put_claim(fx, "u1", 10);
-    world_mark_gone(fx->world, OBJ_CLAIM, "ns", "c", "other");
+    world_mark_gone(fx->world, OBJ_CLAIM, "ns", "c", "other", fx->now_ms);
     assert_non_null(world_claim(fx->world, "ns", "c"));
-    world_mark_gone(fx->world, OBJ_CLAIM, "ns", "c", "u1");
+    world_mark_gone(fx->world, OBJ_CLAIM, "ns", "c", "u1", fx->now_ms);
     assert_null(world_claim(fx->world, "ns", "c"));
     put_claim(fx, "u1", 12);
     assert_null(world_claim(fx->world, "ns", "c"));
@@ -66,12 +66,12 @@ static void test_relist_drops_what_it_does_not_mention(void **state)
     fx_put(fx, OBJ_CLAIM, "kept", "k", 3, "", "", "");
     fx_put(fx, OBJ_CLAIM, "written-since", "w", 25, "", "", "");
     /* made by our own write after the list was taken */
-    world_relist_end(fx->world, OBJ_CLAIM, NULL, epoch, 20);
+    world_relist_end(fx->world, OBJ_CLAIM, NULL, epoch, 20, fx->now_ms);
     assert_non_null(world_claim(fx->world, "ns", "kept"));
     assert_null(world_claim(fx->world, "ns", "vanished"));
     assert_non_null(world_claim(fx->world, "ns", "written-since"));
     epoch = world_relist_begin(fx->world, OBJ_CLAIM);
-    world_relist_end(fx->world, OBJ_CLAIM, "elsewhere", epoch, 100);
+    world_relist_end(fx->world, OBJ_CLAIM, "elsewhere", epoch, 100, fx->now_ms);
     assert_non_null(world_claim(fx->world, "ns", "kept"));
 }
 
@@ -222,8 +222,8 @@ static void test_the_observer_hears_news_only(void **state)
     put_claim(fx, "u1", 5);
     put_claim(fx, "u1", 4);
     assert_int_equal(changes, 1);
-    world_mark_gone(fx->world, OBJ_CLAIM, "ns", "c", "u1");
-    world_remove(fx->world, OBJ_CLAIM, "ns", "c", "u1", 6);
+    world_mark_gone(fx->world, OBJ_CLAIM, "ns", "c", "u1", fx->now_ms);
+    world_remove(fx->world, OBJ_CLAIM, "ns", "c", "u1", 6, fx->now_ms);
     assert_int_equal(changes, 2);
     world_set_observer(fx->world, NULL, NULL);
 }
@@ -242,7 +242,7 @@ static void test_many_objects_come_and_go(void **state)
     assert_int_equal(world_ready_count(fx->world, "pu"), 1500);
     for (int i = 0; i < 3000; i++) {
         _cleanup_free_ char *name = xasprintf("s%d", i);
-        world_remove(fx->world, OBJ_SANDBOX, "ns", name, NULL, 100000);
+        world_remove(fx->world, OBJ_SANDBOX, "ns", name, NULL, 100000, fx->now_ms);
         assert_null(world_sandbox(fx->world, "ns", name));
     }
     assert_int_equal(world_count(fx->world, OBJ_SANDBOX), 0);
