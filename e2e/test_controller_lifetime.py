@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """How claims end: by time, after finishing, by idleness, and what stays."""
 
+import os
+import signal
 import time
 
 import pytest
 
 from support.kube import condition, is_ready, name_of, reason_is, uid_of
 from support.space import BUSYBOX_IMAGE, OWN_PREFIX, container, in_seconds, parse_time, unique
+from support.system import default_folder
 
 
 @pytest.fixture(name="warm", scope="module")
@@ -41,6 +44,27 @@ def test_shutdown_time_delete(space, warm, pool):
     gone(space, claim, parse_time(end))
     events = [e for e in space.events(name_of(claim)) if e["reason"] == "ClaimExpired"]
     assert any("ShutdownPolicy=Delete" in e["message"] for e in events)
+    space.pool_ready("pool")
+
+
+@pytest.fixture(name="no_garbage_collector")
+def no_garbage_collector_fixture():
+    """The cluster's garbage collector stands still for the test."""
+    pid = int((default_folder() / "run/kube-controller-manager.pid").read_text().split()[0])
+    os.kill(pid, signal.SIGSTOP)
+    yield
+    os.kill(pid, signal.SIGCONT)
+
+
+@pytest.mark.parametrize("how", ["expires", "deleted"])
+def test_a_slow_garbage_collector_keeps_nothing(space, warm, no_garbage_collector, how):
+    """A busy one, or one that has not heard of the kinds yet: sandbox and pod go all the same."""
+    assert warm is None and no_garbage_collector is None
+    end = in_seconds(4 if how == "expires" else 600)
+    claim = space.ready_claim(lifecycle={"shutdownTime": end, "shutdownPolicy": "Delete"})
+    if how == "deleted":
+        space.delete("SandboxClaim", name_of(claim))
+    gone(space, claim, parse_time(end) if how == "expires" else None)
     space.pool_ready("pool")
 
 

@@ -118,9 +118,10 @@ install_remove() {
         "${KUBECTL[@]}" delete -f "$list" --ignore-not-found --timeout=120s
         rm -f "$list"
     done
-    # The garbage collector takes the pods of a Deployment later than the Deployment.
-    local label='app in (agent-sandbox-controller, sandbox-router)'
-    if [ -n "$("${KUBECTL[@]}" -n agent-sandbox-system get pods -l "$label" -o name)" ]; then
+    # The garbage collector takes the pods of a Deployment later than the Deployment. One that was there before stays.
+    local label='app in (agent-sandbox-controller, sandbox-router)' kinds
+    kinds=$("${KUBECTL[@]}" -n agent-sandbox-system get deployments,pods -l "$label" -o name)
+    if [ -n "$kinds" ] && [[ $kinds != *deployment* ]]; then
         "${KUBECTL[@]}" -n agent-sandbox-system wait pods -l "$label" --for=delete --timeout=120s
     fi
 }
