@@ -88,8 +88,11 @@ static int daemon_start(HttpServer *s, Error **error)
     const HttpServerOptions *o = &s->options;
     unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC |
                      MHD_USE_ERROR_LOG | (unsigned)(o->use_poll ? MHD_USE_POLL : MHD_USE_EPOLL);
-    /* A pool has at least two threads: for one, the option has to be absent. */
-    struct MHD_OptionItem pool[] = {
+    struct MHD_OptionItem more[] = {
+#if MHD_VERSION >= 0x00097701
+        {MHD_OPTION_CLIENT_DISCIPLINE_LVL, 1, NULL}, /* folded lines are 400, unfolded by default */
+#endif
+        /* A pool has at least two threads: for one, the option has to be absent. */
         {o->threads > 1 ? MHD_OPTION_THREAD_POOL_SIZE : MHD_OPTION_END, o->threads, NULL},
         {MHD_OPTION_END, 0, NULL},
     };
@@ -102,7 +105,7 @@ static int daemon_start(HttpServer *s, Error **error)
         library_unescape, NULL, MHD_OPTION_CONNECTION_LIMIT, o->max_connections,
         MHD_OPTION_PER_IP_CONNECTION_LIMIT, o->max_connections_per_ip,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, o->connection_memory_bytes,
-        MHD_OPTION_CONNECTION_TIMEOUT, o->keepalive_timeout_s, MHD_OPTION_ARRAY, pool,
+        MHD_OPTION_CONNECTION_TIMEOUT, o->keepalive_timeout_s, MHD_OPTION_ARRAY, more,
         MHD_OPTION_END);
     if (s->daemon)
         return 0;

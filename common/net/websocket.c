@@ -231,8 +231,8 @@ static int context_open(WsClient *c, Error **error)
         .timeout_secs = 3600, /* deadlines are ours, too */
         .connect_timeout_secs = 3600,
         .vhost_name = "websocket-client",
-        .gid = -1,
-        .uid = -1,
+        .gid = (__typeof__(info.gid))-1, /* signed or not, by version */
+        .uid = (__typeof__(info.uid))-1,
         .user = c,
     };
 

@@ -10,7 +10,7 @@ apt_need_build() {
 }
 
 apt_need_tests() {
-    apt_need libcmocka-dev clang clang-format clang-tidy libclang-rt-14-dev universal-ctags busybox-static \
+    apt_need libcmocka-dev clang clang-format clang-tidy libclang-rt-dev universal-ctags busybox-static \
         python3-venv python3-pip musl-tools shellcheck skopeo docker-registry
 }
 

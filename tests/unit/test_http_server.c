@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/http_rig.h"
 
+#include <microhttpd.h>
 #include <netinet/tcp.h>
 
 #define HOST "Host: x\r\n"
@@ -123,6 +124,12 @@ static void test_error_body_of_the_owner(void **state)
     rig_stop();
 }
 
+/* Releases that refuse more by themselves, some of it without an answer. */
+static bool library_is_strict(void)
+{
+    return strncmp(MHD_get_version(), "0.", 2) != 0;
+}
+
 #define POST_ECHO "POST /echo HTTP/1.1\r\n" HOST
 typedef struct Attack {
     int status;
@@ -190,7 +197,7 @@ static void test_attacks(void **state)
         /* Whatever was smuggled behind it must not be answered as well. */
         peer_send(&p, GET_HELLO);
         int status = peer_status(&p);
-        if (status != a->status)
+        if (status != a->status && !(status == 0 && library_is_strict()))
             fail_msg("got %d, not %d, for: %s", status, a->status, a->request);
         Answer more = peer_answer(&p);
         if (more.status)
@@ -227,13 +234,29 @@ static void test_bodies(void **state)
     peer_expect(&p, 200, "abcdef");
     peer_send(&p, POST_ECHO "Content-Length: 0\r\n\r\n");
     peer_expect(&p, 200, "");
-    peer_send(&p, POST_ECHO "Transfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n0");
+    peer_send(&p, POST_ECHO "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0");
     peer_send(&p, "A\r\n0123456789\r\n0\r\nX-Trailer: 1\r\n\r\n");
     peer_expect(&p, 200, "abc0123456789");
     peer_send(&p, POST_ECHO "Content-Length: 2\r\nExpect: 100-continue\r\n\r\n");
     peer_expect(&p, 100, NULL);
     peer_send(&p, "ok");
     peer_expect(&p, 200, "ok");
+    peer_close(&p);
+}
+
+/* The library's releases about 1.0.1 take the line's end for data where there is an extension, and
+ * refuse what follows: an answer is either right or a refusal. */
+static void test_chunk_extension(void **state)
+{
+    (void)state;
+    Peer p = peer_open();
+    peer_send(&p, POST_ECHO "Transfer-Encoding: chunked\r\n\r\n3;x=y\r\nabc\r\n0\r\n\r\n");
+    Answer a = peer_answer(&p);
+    if (a.status == 200)
+        assert_string_equal(a.body, "abc");
+    else
+        assert_true(a.status == 400 && library_is_strict());
+    free(a.body);
     peer_close(&p);
 }
 
@@ -361,7 +384,8 @@ static void test_slow_client(void **state)
     assert_in_range(took, 900, 5000);
     took =
         dribble("\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n\r\n");
-    assert_in_range(took, 900, 4000);
+    /* From 1.0 on the library does not wait for more than one empty line. */
+    assert_in_range(took, library_is_strict() ? 100 : 900, 4000);
     assert_int_equal(http_server_pending(rig.server), 0);
     rig_stop();
 }
@@ -626,6 +650,7 @@ int main(void)
         TEST(test_attacks),
         TEST(test_head_too_large),
         TEST(test_bodies),
+        TEST(test_chunk_extension),
         cmocka_unit_test(test_body_ceiling),
         cmocka_unit_test(test_endless_chunks),
         cmocka_unit_test(test_bodies_in_flight),
