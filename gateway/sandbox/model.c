@@ -176,14 +176,14 @@ static const char *container_of(const JsonValue *pod)
     return json_str(json_array_at(containers, 0), "name");
 }
 
-static const JsonValue *container_state(const JsonValue *pod, const char *container)
+static const JsonValue *container_status(const JsonValue *pod, const char *container)
 {
     const JsonValue *statuses = json_path(pod, "status.containerStatuses");
 
     for (size_t i = 0; i < json_array_len(statuses); i++) {
         const JsonValue *status = json_array_at(statuses, i);
         if (str_eq(json_str(status, "name"), container))
-            return json_get(status, "state");
+            return status;
     }
     return NULL;
 }
@@ -219,13 +219,15 @@ PodModel *pod_model_new(const JsonValue *object)
 {
     PodModel *p = xnew(PodModel);
     const JsonValue *controller = controller_of(object);
-    const JsonValue *state = container_state(object, container_of(object));
+    const JsonValue *status = container_status(object, container_of(object));
+    const JsonValue *state = json_get(status, "state");
 
     p->uid = text_dup(json_str(object, "metadata.uid"));
     p->owner_uid = text_dup(json_str(controller, "uid"));
     p->owner_name = text_dup(json_str(controller, "name"));
     p->phase = phase_of(object);
     p->container = text_dup(container_of(object));
+    p->container_id = text_dup(json_str(status, "containerID"));
     p->container_running = json_get(state, "running") != NULL;
     p->problem = p->container_running ? NULL : problem_of(object, state);
     p->deleting = is_deleting(object);
@@ -240,6 +242,7 @@ PodModel *pod_model_free(PodModel *p)
     free(p->owner_uid);
     free(p->owner_name);
     free(p->container);
+    free(p->container_id);
     free(p->problem);
     free(p);
     return NULL;

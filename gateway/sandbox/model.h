@@ -53,6 +53,7 @@ typedef struct PodModel {
     char *owner_name;
     PodPhase phase;
     char *container;        /* the one commands run in */
+    char *container_id;     /* of its latest run; NULL: it has not started */
     bool container_running; /* false also while unknown */
     char *problem;          /* why it does not run, in the words of kubelet or scheduler; or NULL */
     bool deleting;

@@ -79,7 +79,7 @@ static const char *put_pod(Store *s, const char *name, const char *owner_uid, co
 
 #define RUNNING                                                                                    \
     "{\"phase\":\"Running\",\"containerStatuses\":[{\"name\":\"side\",\"state\":{\"waiting\":{}}}" \
-    ",{\"name\":\"main\",\"state\":{\"running\":{}}}]}"
+    ",{\"name\":\"main\",\"containerID\":\"c://1\",\"state\":{\"running\":{}}}]}"
 
 static SandboxView resolve(Store *s, const char *owner)
 {
@@ -116,6 +116,7 @@ static void test_ready(void **state)
     assert_true(sandbox_is_usable(&v));
     assert_string_equal(v.pod_name, "sb");
     assert_string_equal(v.pod->container, "main");
+    assert_string_equal(v.pod->container_id, "c://1");
     assert_string_equal(v.message, "Pod is Ready");
     assert_int_equal(v.claim->shutdown_ms, 1893456000000);
     assert_int_equal(store_size(s, STORE_PODS), 1);

@@ -16,7 +16,8 @@ def controller_ref(kind, obj):
 
 
 def running(name="main"):
-    return {"phase": "Running", "containerStatuses": [{"name": name, "state": {"running": {}}}]}
+    return {"phase": "Running", "containerStatuses": [
+        {"name": name, "containerID": f"containerd://{name}-1", "state": {"running": {}}}]}
 
 
 def ready(status="True", reason="DependenciesReady", message="Pod is Ready"):
