@@ -39,6 +39,15 @@ static const char *const notes[COMMAND_END_MAX] = {
                      "to its end, or may still run. Check its effects before running it again.",
 };
 
+/* And where the container ended with it. */
+static const char *const ended_notes[COMMAND_END_MAX] = {
+    [COMMAND_OOM] = "The sandbox ran out of memory and the kernel killed all of its container: "
+                    "other processes and files outside of volumes are gone with it.",
+    [COMMAND_LOST] = "The sandbox's container or pod was ended while the command ran: processes "
+                     "and files outside of volumes are gone with it. Check its effects before "
+                     "running it again.",
+};
+
 static void write_part(JsonWriter *w, const char *name, const OutputPart *part)
 {
     jw_key(w, name);
@@ -61,7 +70,7 @@ static int write_result(Call *c, TransportResult *r, Buf *out, _unused_ Error **
     jw_kv_bool(&w, "truncated", r->out.truncated || r->err.truncated);
     if (!str_is_utf8(r->out.data, r->out.len) || !str_is_utf8(r->err.data, r->err.len))
         jw_kv_bool(&w, "invalid_utf8", true);
-    jw_kv_str_opt(&w, "note", notes[r->ended]);
+    jw_kv_str_opt(&w, "note", r->container_ended ? ended_notes[r->ended] : notes[r->ended]);
     jw_object_end(&w);
     return 0;
 }

@@ -57,8 +57,10 @@ static void start_job(Call *c, const SandboxView *view)
 {
     const ToolArgs *args = call_args(c);
     Run *run = call_state(c);
-    TransportTarget target = {
-        .ns = args->ns, .pod = view->pod_name, .container = view->pod->container};
+    TransportTarget target = {.ns = args->ns,
+                              .pod = view->pod_name,
+                              .container = view->pod->container,
+                              .container_id = view->pod->container_id};
     _cleanup_error_ Error *error = NULL;
 
     call_set_pod(c, view->pod_name);

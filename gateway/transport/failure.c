@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gateway/transport/failure.h"
 
+#include "common/base/clock.h"
 #include "common/base/str.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define QUOTED_MAX 200 /* of a foreign text in a message */
+#define QUOTED_MAX 200       /* of a foreign text in a message */
+#define CLOCKS_APART_MS 2000 /* finishedAt is in whole seconds, of another machine's clock */
 
 /* --- what tools print --- */
 
@@ -237,4 +239,37 @@ int failure_of_pod(const TransportTarget *target, const JsonValue *pod, Error **
         return error_set(error, ERROR_INVALID, "pod '%s/%s' has no container '%s'", target->ns,
                          target->pod, target->container);
     return 0;
+}
+
+/* How the container that the command ran in ended; NULL where that is not told. The id alone is not
+ * enough: what is known of it may be older than the command, and the container as well. */
+static const JsonValue *container_end(const TransportTarget *target, const JsonValue *pod,
+                                      int64_t started_ms)
+{
+    static const char *const places[] = {"state.terminated", "lastState.terminated"};
+    const JsonValue *c = container_status(target, pod);
+
+    for (size_t i = 0; target->container_id && i < ARRAY_SIZE(places); i++) {
+        const JsonValue *end = json_path(c, places[i]);
+        const char *finished = json_str(end, "finishedAt");
+        int64_t finished_ms = 0;
+        if (str_eq(json_str(end, "containerID"), target->container_id) && finished &&
+            time_parse_rfc3339(finished, &finished_ms, NULL) == 0 &&
+            finished_ms > started_ms - CLOCKS_APART_MS)
+            return end;
+    }
+    return NULL;
+}
+
+LossCause failure_of_loss(const TransportTarget *target, const JsonValue *pod, int64_t started_ms)
+{
+    const char *phase = json_str(pod, "status.phase");
+    const JsonValue *end = container_end(target, pod, started_ms);
+
+    if (str_eq(json_str(end, "reason"), "OOMKilled"))
+        return LOSS_OOM;
+    if (end || json_str(pod, "metadata.deletionTimestamp") || str_eq(phase, "Succeeded") ||
+        str_eq(phase, "Failed"))
+        return LOSS_ENDED;
+    return LOSS_UNKNOWN;
 }

@@ -27,3 +27,12 @@ int failure_of_refusal(const TransportTarget *target, int http_status, Error **e
 /* What a Pod object says about a container in which nothing can be started; 0 and no error where it
  * looks well. */
 int failure_of_pod(const TransportTarget *target, const JsonValue *pod, Error **error);
+
+typedef enum LossCause {
+    LOSS_UNKNOWN, /* the container that it ran in is not said to have ended, or not yet */
+    LOSS_ENDED,   /* that container or its pod ended, or is being ended */
+    LOSS_OOM,     /* that container was killed for lack of memory */
+} LossCause;
+/* What a Pod object says about a command whose end was not seen. started_ms: wall clock. An end
+ * from before the command, or of another container than target->container_id, is never its. */
+LossCause failure_of_loss(const TransportTarget *target, const JsonValue *pod, int64_t started_ms);

@@ -79,6 +79,12 @@ void kind_command_lost(TransportJob *job)
     command_end(job, COMMAND_LOST, EXIT_LOST);
 }
 
+void kind_command_oom(TransportJob *job)
+{
+    job->result.ended = COMMAND_OOM;
+    job->result.exit_code = EXIT_KILLED;
+}
+
 /* A shell passes the signal of a command on as 128 + its number, so that is what the number means,
  * whether the shell itself died or a command in it. */
 static CommandEnd end_of_code(uint64_t code, bool kills_rose)

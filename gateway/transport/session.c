@@ -89,6 +89,7 @@ static void session_lost(Session *s, const char *why)
     for (size_t i = 0; i < 2; i++)
         trailer_flush(&s->scans[i], stream_fns[i], job);
     kind_command_lost(job);
+    job->ask_pod = job->container_id != NULL;
     session_finish(s);
     session_close(s);
 }

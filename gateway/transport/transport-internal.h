@@ -69,7 +69,7 @@ struct TransportJob {
     /* fixed from the start */
     Transport *transport;
     const JobKind *kind;
-    char *ns, *pod, *container;
+    char *ns, *pod, *container, *container_id;
     char *subject; /* the command, or the path */
     char *data;    /* of an upload */
     size_t data_len;
@@ -86,15 +86,19 @@ struct TransportJob {
     ContainerQueue *queue;
     bool slot; /* counts in queue->running */
     bool restarted, delivered, released;
+    bool again; /* once its stream is gone */
     TransportDoneFn done;
     void *userdata;
     KubeCall *question; /* what the pod says about a failure */
+    LoopTimer ask_again;
+    unsigned asked;
+    int64_t answer_by_ms; /* monotonic */
 
     /* handed over with the job */
     char *token;
     TransportResult result;
     Error *error;
-    bool ask_pod; /* the pod may know more about the error */
+    bool ask_pod; /* the pod may know more about the error, or the lost end */
 
     /* under Transport.lock */
     List finished_link, released_link;
@@ -141,6 +145,8 @@ struct JobKind {
 extern const JobKind kind_command, kind_upload, kind_download, kind_list, kind_exists;
 /* The command's end was not seen. */
 void kind_command_lost(TransportJob *job);
+/* The pod tells what that was. */
+void kind_command_oom(TransportJob *job);
 void transport_result_done(TransportResult *r);
 
 /* --- session.c: the WebSocket client's thread --- */
@@ -161,5 +167,14 @@ typedef struct Completions {
 } Completions;
 void completions_take(Transport *t, Completions *ret);
 
+/* --- question.c: the loop --- */
+/* Asks the pod where it may know more; job_deliver() or job_again() follows. False: nothing is
+ * asked. */
+bool question_ask(TransportJob *job);
+void question_drop(TransportJob *job);
+
 /* --- transport.c: the loop --- */
+void job_deliver(TransportJob *job);
+/* Nothing ran: the same job, once more. */
+void job_again(TransportJob *job);
 void transport_drain(void *transport);

@@ -5,7 +5,6 @@
 #include "common/base/contract.h"
 #include "common/base/log.h"
 #include "common/base/str.h"
-#include "gateway/transport/failure.h"
 #include "gateway/transport/script.h"
 #include "gateway/transport/transport-internal.h"
 
@@ -15,7 +14,6 @@
 #define USER_AGENT "sandbox-gateway/" SANDBOX_VERSION
 #define STREAMS_MAX 256
 #define BOOTSTRAP_MAX 1024
-#define QUESTION_MS 5000
 #define SCAN_AGAIN_MS 10
 
 static void queue_run(ContainerQueue *q);
@@ -26,8 +24,7 @@ static void job_free(TransportJob *job)
 {
     list_remove(&job->link);
     job->transport->n_jobs--;
-    if (job->question)
-        kube_call_cancel(job->question);
+    question_drop(job);
     if (job->token)
         explicit_bzero(job->token, strlen(job->token));
     free(job->token);
@@ -37,6 +34,7 @@ static void job_free(TransportJob *job)
     free(job->ns);
     free(job->pod);
     free(job->container);
+    free(job->container_id);
     free(job->subject);
     free(job->data);
     free(job);
@@ -48,55 +46,17 @@ static void job_settle(TransportJob *job)
         job_free(job);
 }
 
-static void job_deliver(TransportJob *job)
+void job_deliver(TransportJob *job)
 {
     job->delivered = true;
     job->done(job->error ? NULL : &job->result, job->error, job->userdata);
     job_settle(job);
 }
 
-/* --- what the pod says about a failure --- */
-
-static void job_again(TransportJob *job);
-
-static void on_pod(JsonValue *pod, const Error *error, void *userdata)
-{
-    TransportJob *job = userdata;
-    const TransportTarget target = {.ns = job->ns, .pod = job->pod, .container = job->container};
-    bool expired = job->error->http_status == 401;
-
-    job->question = NULL;
-    if (error && error->kind == ERROR_NOT_FOUND) {
-        (void)failure_of_refusal(&target, 404, &job->error);
-    } else if (!error && expired && !job->restarted) {
-        job_again(job); /* the question was answered, so the credentials are good again */
-        return;
-    } else if (!error) {
-        (void)failure_of_pod(&target, pod, &job->error);
-    }
-    job_deliver(job);
-}
-
-static int pod_ask(TransportJob *job)
-{
-    static const KubeResource pods = {
-        .group = "", .version = "v1", .plural = "pods", .kind = "Pod"};
-    Transport *t = job->transport;
-    _cleanup_free_ char *path = kube_path_dup(&pods, job->ns, job->pod, NULL);
-    const KubeRequest request = {.verb = "get",
-                                 .path = path,
-                                 .deadline_ms = QUESTION_MS,
-                                 .on_done = on_pod,
-                                 .userdata = job};
-
-    return kube_send(t->kube, &request, &job->question, NULL);
-}
-
 static void job_finished(TransportJob *job)
 {
-    if (job->ask_pod && !atomic_load(&job->cancelled) && pod_ask(job) >= 0)
-        return;
-    job_deliver(job);
+    if (!question_ask(job))
+        job_deliver(job);
 }
 
 /* --- queues --- */
@@ -192,15 +152,15 @@ static void job_unslot(TransportJob *job)
     queue_settle(job->transport, q);
 }
 
-/* Nothing ran: the same job, once more. */
-static void job_again(TransportJob *job)
+void job_again(TransportJob *job)
 {
     const TransportTarget target = {.ns = job->ns, .pod = job->pod, .container = job->container};
 
     job->restarted = true;
     job->ask_pod = false;
     job->error = error_free(job->error);
-    if (!job->released)
+    job->again = !job->released;
+    if (job->again)
         return; /* job_released() goes on */
     job->released = false;
     session_free(job);
@@ -210,11 +170,9 @@ static void job_again(TransportJob *job)
 
 static void job_released(TransportJob *job)
 {
-    bool again = job->restarted && !job->error && !job->delivered && !job->question;
-
     job->released = true;
     job_unslot(job);
-    if (again)
+    if (job->again)
         job_again(job);
     else
         job_settle(job);
@@ -322,6 +280,7 @@ static TransportJob *job_new(Transport *t, const JobKind *kind, const TransportT
     job->ns = xstrdup(target->ns);
     job->pod = xstrdup(target->pod);
     job->container = xstrdup_null(target->container);
+    job->container_id = xstrdup_null(target->container_id);
     job->subject = xstrdup(subject);
     job->timeout_ms = timeout_ms;
     job->done = done;

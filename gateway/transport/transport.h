@@ -7,7 +7,9 @@
  *
  * What comes back is recorded in-band by the script that ran in the sandbox (lengths, sums, exit
  * code), so a lost stream is never taken for success: a command whose end was not recorded has
- * `ended` = COMMAND_LOST, exit code 255; a file operation fails with ERROR_UNAVAILABLE.
+ * `ended` = COMMAND_LOST, exit code 255; a file operation fails with ERROR_UNAVAILABLE. Only a lost
+ * command reads its pod, for at most four seconds: the kernel may have killed its whole container
+ * for lack of memory, then it is COMMAND_OOM.
  * At most TRANSPORT_EXECS_PER_CONTAINER run in one container at a time, the rest queue in order.
  */
 #pragma once
@@ -33,13 +35,16 @@ typedef struct TransportJob TransportJob;
 
 typedef struct TransportTarget {
     const char *ns, *pod, *container; /* container NULL: the server's default */
+    /* Of the container as it was last seen running (status.containerStatuses[].containerID). NULL:
+     * nothing is asked about a lost command. */
+    const char *container_id;
 } TransportTarget;
 
 typedef enum CommandEnd {
     COMMAND_EXITED,
     COMMAND_SIGNALED,  /* exit_code = 128 + signal, as the shell passes it on */
     COMMAND_TIMED_OUT, /* 124; the process group was killed */
-    COMMAND_OOM,       /* 137 and the memory controller's kill counter rose */
+    COMMAND_OOM,       /* 137 and the memory controller's kill counter rose, or the pod says so */
     COMMAND_CANCELLED, /* 130 */
     COMMAND_LOST,      /* 255; the end was not seen, it may still run */
     COMMAND_END_MAX,
@@ -74,6 +79,7 @@ typedef struct TransportResult {
     /* command */
     CommandEnd ended;
     int exit_code;
+    bool container_ended; /* known where the end was not seen: the container is gone, or going */
     OutputPart out, err;
     int64_t duration_ms;
     /* upload */

@@ -174,9 +174,67 @@ static void test_what_a_pod_tells(void **state)
         int r = failure_of_pod(&target, pod, &error);
         assert_int_equal(r == 0, cases[i].part == NULL);
         assert_int_equal(error == NULL, cases[i].part == NULL);
-        if (cases[i].part)
+        if (error && cases[i].part)
             assert_non_null(strstr(error->message, cases[i].part));
     }
+}
+
+#define STARTED_MS 1767225600500 /* 2026-01-01T00:00:00.5Z */
+#define TEXT(key, value) "\"" key "\":\"" value "\""
+#define ENDED(id, at, why)                                                                         \
+    TEXT("containerID", id) "," TEXT("finishedAt", at) "," TEXT("reason", why)
+#define END(id, at, why) "{\"terminated\":{" ENDED(id, at, why) "}}"
+#define SIDE "{\"name\":\"side\",\"state\":" END("c://1", "2026-01-01T00:00:09Z", "OOMKilled") "}"
+#define MAIN(state, last) "{\"name\":\"main\",\"state\":" state ",\"lastState\":" last "}"
+#define POD(state, last)                                                                           \
+    "{\"status\":{\"phase\":\"Running\",\"containerStatuses\":[" SIDE "," MAIN(state, last) "]}}"
+#define NEXT "{\"running\":{}}"
+
+static LossCause loss_of(const char *id, const char *text)
+{
+    const TransportTarget lost = {.ns = "n", .pod = "p", .container = "main", .container_id = id};
+    _cleanup_json_ JsonValue *pod = NULL;
+
+    assert_int_equal(json_parse(text, strlen(text), 16, JSON_PARSE_DEFAULT, &pod, NULL), 0);
+    return failure_of_loss(&lost, pod, STARTED_MS);
+}
+
+static void test_what_became_of_a_lost_command(void **state)
+{
+    static const struct {
+        const char *pod;
+        LossCause cause;
+    } cases[] = {
+        {POD(END("c://1", "2026-01-01T00:00:07Z", "OOMKilled"), "{}"), LOSS_OOM},
+        {POD(NEXT, END("c://1", "2026-01-01T00:00:07Z", "OOMKilled")), LOSS_OOM},
+        {POD("{\"waiting\":{}}", END("c://1", "2026-01-01T00:00:07Z", "OOMKilled")), LOSS_OOM},
+        /* the second of the start; the clocks of two machines */
+        {POD(NEXT, END("c://1", "2026-01-01T00:00:00Z", "OOMKilled")), LOSS_OOM},
+        {POD(NEXT, END("c://1", "2025-12-31T23:59:59Z", "OOMKilled")), LOSS_OOM},
+        /* what is known of the container is older than the command */
+        {POD(NEXT, END("c://1", "2025-12-31T23:59:58Z", "OOMKilled")), LOSS_UNKNOWN},
+        {POD(NEXT, END("c://1", "2025-12-31T23:59:58Z", "Error")), LOSS_UNKNOWN},
+        {POD(NEXT, END("c://1", "", "OOMKilled")), LOSS_UNKNOWN},
+        {POD(NEXT, "{\"terminated\":{\"containerID\":\"c://1\",\"reason\":\"OOMKilled\"}}"),
+         LOSS_UNKNOWN},
+        /* another container's */
+        {POD(NEXT, END("c://0", "2026-01-01T00:00:07Z", "OOMKilled")), LOSS_UNKNOWN},
+        {POD(END("c://1", "2026-01-01T00:00:07Z", "Error"),
+             END("c://0", "2026-01-01T00:00:06Z", "OOMKilled")),
+         LOSS_ENDED},
+        {POD(NEXT, END("c://1", "2026-01-01T00:00:07Z", "Completed")), LOSS_ENDED},
+        {POD(NEXT, "{}"), LOSS_UNKNOWN},
+        {"{\"metadata\":{\"deletionTimestamp\":\"x\"},\"status\":{\"phase\":\"Running\"}}",
+         LOSS_ENDED},
+        {"{\"status\":{\"phase\":\"Failed\",\"reason\":\"Evicted\"}}", LOSS_ENDED},
+        {"{\"status\":{\"phase\":\"Running\"}}", LOSS_UNKNOWN},
+        {"[]", LOSS_UNKNOWN},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+        assert_int_equal(loss_of("c://1", cases[i].pod), cases[i].cause);
+    assert_int_equal(loss_of(NULL, cases[0].pod), LOSS_UNKNOWN);
 }
 
 static void test_reason_is_told_whatever_the_path(void **state)
@@ -207,6 +265,7 @@ int main(void)
         cmocka_unit_test(test_what_the_runtime_says),
         cmocka_unit_test(test_refusals_name_what_is_missing),
         cmocka_unit_test(test_what_a_pod_tells),
+        cmocka_unit_test(test_what_became_of_a_lost_command),
         cmocka_unit_test(test_reason_is_told_whatever_the_path),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,8 +3,9 @@
  * Runs jobs of the transport against a real pod and prints one line for each: for tests and for a
  * look at timings. Content goes from stdin (upload) and to stdout (download, command with -o).
  *
- *   exec_probe [-k KUBECONFIG] [-c CONTAINER] [-t TIMEOUT_MS] [-n JOBS] [-x CANCEL_MS] [-o] \
- *       NAMESPACE POD run COMMAND | upload PATH | download PATH | list PATH | exists PATH
+ *   exec_probe [-k KUBECONFIG] [-c CONTAINER] [-i CONTAINER_ID] [-t TIMEOUT_MS] [-n JOBS] \
+ *       [-x CANCEL_MS] [-o] NAMESPACE POD run COMMAND | upload PATH | download PATH | list PATH |
+ * exists PATH
  */
 #include "common/base/log.h"
 #include "common/base/str.h"
@@ -52,10 +53,10 @@ static void print_result(const Probe *p, const TransportResult *r, int64_t took_
 {
     if (str_eq(p->verb, "run"))
         printf("ended=%s exit_code=%d out=%" PRIu64 "%s err=%" PRIu64 "%s duration_ms=%" PRId64
-               " took_ms=%" PRId64 "\n",
+               " took_ms=%" PRId64 " container_ended=%d\n",
                command_end_to_string(r->ended), r->exit_code, r->out.total_bytes,
                r->out.truncated ? "+" : "", r->err.total_bytes, r->err.truncated ? "+" : "",
-               r->duration_ms, took_ms);
+               r->duration_ms, took_ms, r->container_ended);
     else if (str_eq(p->verb, "upload"))
         printf("bytes_written=%" PRIu64 " took_ms=%" PRId64 "\n", r->bytes_written, took_ms);
     else if (str_eq(p->verb, "download"))
@@ -175,11 +176,13 @@ static int options_read(Probe *p, int argc, char **argv)
     int64_t jobs = (int64_t)p->jobs;
     int c = 0, r = 0;
 
-    while (r == 0 && (c = getopt(argc, argv, "k:c:t:n:x:o")) >= 0) {
+    while (r == 0 && (c = getopt(argc, argv, "k:c:i:t:n:x:o")) >= 0) {
         if (c == 'k')
             p->kubeconfig = optarg;
         else if (c == 'c')
             p->target.container = optarg;
+        else if (c == 'i')
+            p->target.container_id = optarg;
         else if (c == 't')
             r = number_read(optarg, &p->timeout_ms);
         else if (c == 'n')
@@ -208,8 +211,9 @@ int main(int argc, char **argv)
     KubeClient *kube = NULL;
 
     if (options_read(&p, argc, argv) < 0) {
-        fprintf(stderr, "usage: exec_probe [-k KUBECONFIG] [-c CONTAINER] [-t MS] [-n JOBS] "
-                        "[-x CANCEL_MS] [-o] NAMESPACE POD VERB ARGUMENT\n");
+        fprintf(stderr,
+                "usage: exec_probe [-k KUBECONFIG] [-c CONTAINER] [-i CONTAINER_ID] [-t MS] "
+                "[-n JOBS] [-x CANCEL_MS] [-o] NAMESPACE POD VERB ARGUMENT\n");
         return 2;
     }
     log_init("probe", getenv("EXEC_PROBE_DEBUG") ? LOG_DEBUG : LOG_INFO, LOG_FORMAT_TEXT);

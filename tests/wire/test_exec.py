@@ -12,8 +12,8 @@ import time
 
 import pytest
 
-from fakeapi import PODS, ApiError, drop, stall, status
-from fakeexec import STDERR, STDOUT, FakeExec, failure, is_exec, kill_left_over, left_over
+from fakeapi import DONE, PODS, ApiError, drop, stall, status
+from fakeexec import ERROR, STDERR, STDOUT, FakeExec, failure, is_exec, kill_left_over, left_over
 from probe import BUILD_DIR
 
 DATA = random.Random(7).randbytes(300_000)
@@ -84,7 +84,7 @@ def execs(api):
 
 def test_each_kind_costs_one_request(api, exec_probe, box):
     serve(api, FakeExec(box))
-    run = exec_probe("run", "echo out; echo err >&2; exit 3")
+    run = exec_probe("run", "echo out; echo err >&2; exit 3", flags=["-i", "c://1"])
     assert (run.first["ended"], run.first["exit_code"], run.content, run.err) == \
         ("exited", "3", b"out\n", b"err\n")
     assert exec_probe("upload", "dir/file", data=DATA).first["bytes_written"] == str(len(DATA))
@@ -363,6 +363,130 @@ def test_no_shell_on_the_other_side(api, exec_probe, box, frames, kind):
     assert exec_probe("run", "true").first["error"] == kind
 
 
+# --- commands whose container is gone ---
+
+class ContainerEnds(FakeExec):
+    """All processes are killed once the command has said "out"; the runtime tells of the shell, or nobody does."""
+    says_so = True
+
+    def output(self, stream, channel, data):
+        super().output(stream, channel, data)
+        if b"out" not in data:
+            return
+        if self.says_so:
+            end = failure("command terminated with exit code 137", "NonZeroExitCode",
+                          [{"reason": "ExitCode", "message": "137"}])
+            stream.send_frame(bytes([ERROR]) + json.dumps(end).encode())
+            stream.close()
+        else:
+            stream.reset()
+
+
+def is_pod_read(request):
+    return request.method == "GET" and request.resource == PODS and not request.subresource
+
+
+def ended(reason="OOMKilled", container="c://1", ago=0):
+    at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - ago))
+    return {"terminated": {"containerID": container, "reason": reason, "finishedAt": at, "exitCode": 137}}
+
+
+def runs(container="c://1", last=None):
+    return {"name": "main", "containerID": container, "state": {"running": {}}, "lastState": last or {}}
+
+
+def reads(api, *answers):
+    """What one read of the pod after the other says; the last one for ever. Times are of the read."""
+    def say(make):
+        def act(wire, _request):
+            body = {"kind": "Pod", "status": {"phase": "Running", "containerStatuses": [make()]}}
+            wire.answer(200, json.dumps(body).encode())
+            return DONE
+        return act
+
+    for make in answers[:-1]:
+        api.rule(is_pod_read, say(make), times=1)
+    api.rule(is_pod_read, say(answers[-1]))
+
+
+def lose(exec_probe, flags=("-i", "c://1")):
+    result = exec_probe("run", "echo out; sleep 99", flags=flags)
+    assert result.content == b"out\n" and result.took < 30
+    return result.first["ended"], result.first["exit_code"], result.first["container_ended"]
+
+
+OOM, LOST, LOST_WITH_ITS_CONTAINER = ("oom", "137", "1"), ("lost", "255", "0"), ("lost", "255", "1")
+
+
+@pytest.mark.parametrize("says_so", [True, False])
+@pytest.mark.parametrize("now", [
+    lambda: {"name": "main", "state": ended()},
+    lambda: {"name": "main", "state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": ended()},
+    lambda: runs("c://2", ended()),
+])
+def test_container_out_of_memory(api, exec_probe, box, now, says_so):
+    serve(api, ContainerEnds(box, says_so=says_so))
+    reads(api, now)
+    assert lose(exec_probe) == OOM
+    assert len(api.seen(is_pod_read)) == len(execs(api)) == 1
+
+
+def test_container_out_of_memory_is_told_late(api, exec_probe, box):
+    serve(api, ContainerEnds(box))
+    reads(api, runs, lambda: runs("c://2", ended()))
+    assert lose(exec_probe) == OOM
+    assert len(api.seen(is_pod_read)) == 2 and len(execs(api)) == 1
+
+
+@pytest.mark.parametrize("now", [
+    runs,
+    lambda: runs(last=ended(container="c://0")),           # the run before this one
+    lambda: runs("c://2", ended(ago=60)),                  # the command ran in a newer one than was known
+    lambda: runs() | {"name": "side", "state": ended()},   # another container
+])
+def test_old_out_of_memory_is_not_this_one(api, exec_probe, box, now):
+    serve(api, ContainerEnds(box))
+    reads(api, now)
+    assert lose(exec_probe) == LOST
+    asked = [request.at for request in api.seen(is_pod_read)]
+    assert 3 <= len(asked) <= 4 and 1.4 < asked[-1] - asked[0] < 5
+
+
+def test_container_that_ends_otherwise(api, exec_probe, box):
+    serve(api, ContainerEnds(box))
+    reads(api, lambda: runs("c://2", ended("Error")))
+    assert lose(exec_probe) == LOST_WITH_ITS_CONTAINER
+    assert len(api.seen(is_pod_read)) == 1
+
+
+def test_pod_that_is_gone(api, exec_probe, box):
+    serve(api, ContainerEnds(box))
+    assert lose(exec_probe) == LOST_WITH_ITS_CONTAINER
+    assert len(api.seen(is_pod_read)) == 1
+
+
+@pytest.mark.parametrize("fault,most", [
+    (status(500, "InternalError"), 4), (status(403, "Forbidden"), 4), (drop(), 4), (stall(), 1)])
+def test_pod_that_cannot_be_read(api, exec_probe, box, fault, most):
+    serve(api, ContainerEnds(box))
+    api.rule(is_pod_read, fault)
+    assert lose(exec_probe) == LOST
+    assert 1 <= len(api.seen(is_pod_read)) <= most
+
+
+def test_fault_of_one_read(api, exec_probe, box):
+    serve(api, ContainerEnds(box))
+    api.rule(is_pod_read, status(500, "InternalError"), times=1)
+    reads(api, lambda: runs("c://2", ended()))
+    assert lose(exec_probe) == OOM
+
+
+def test_nothing_is_asked_where_the_container_is_not_known(api, exec_probe, box):
+    serve(api, ContainerEnds(box))
+    assert lose(exec_probe, flags=()) == LOST
+    assert not api.seen(is_pod_read)
+
+
 # --- what cannot start ---
 
 def pod(api, **fields):
@@ -430,10 +554,8 @@ def test_foreign_subprotocol(api, exec_probe, box):
     assert exec_probe("run", "true").first["error"] == "unavailable"
 
 
-def test_token_that_was_replaced(api, exec_probe, box, tmp_path):
-    """The old token is refused, the file has a new one: the job is repeated, as nothing ran."""
-    pod(api, **RUNNING)
-    serve(api, FakeExec(box))
+def replace_token(api, exec_probe, tmp_path):
+    """The old token is refused from now on, the file has a new one as soon as it was."""
     token = tmp_path / "token"
     token.write_text("old")
     config = json.loads(open(exec_probe.kubeconfig, encoding="utf-8").read())
@@ -452,8 +574,26 @@ def test_token_that_was_replaced(api, exec_probe, box, tmp_path):
     api.rule(lambda r: r.token != "new", refuse_old)
     with api._lock:
         api._rules += rules
+
+
+def test_token_that_was_replaced(api, exec_probe, box, tmp_path):
+    """The job is repeated, as nothing ran."""
+    pod(api, **RUNNING)
+    serve(api, FakeExec(box))
+    replace_token(api, exec_probe, tmp_path)
     run = exec_probe("run", "echo ran >> once; exit 9")
     assert run.first.get("exit_code") == "9", run.out
+    assert (box / "once").read_text() == "ran\n"
+    assert [r.token for r in execs(api)] == ["old", "new"]
+
+
+def test_repeated_job_that_is_lost_is_not_repeated_again(api, exec_probe, box, tmp_path):
+    """It is between two questions about its end when its stream is gone."""
+    serve(api, ContainerEnds(box))
+    reads(api, runs, runs, lambda: runs("c://2", ended()))
+    replace_token(api, exec_probe, tmp_path)
+    run = exec_probe("run", "echo ran >> once; echo out; sleep 99", flags=["-i", "c://1"])
+    assert (run.first["ended"], run.content) == ("oom", b"out\n")
     assert (box / "once").read_text() == "ran\n"
     assert [r.token for r in execs(api)] == ["old", "new"]
 

@@ -291,6 +291,59 @@ def test_lost_stream_is_no_success(gw, sandbox, execs, tmp_path, api):
     assert (said["exit_code"], said["ended"]) == (255, "lost") and "Check its effects" in said["note"]
 
 
+def lose(gw, sandbox, api, execs, tmp_path, pod_status):
+    """A command whose stream ends with its container; pod_status is what the pod says from then on."""
+    wait = in_background(gw.call, "execute_command", **sandbox, command="touch begun; sleep 100", timeout=120)
+    api.wait_for((tmp_path / "sandbox/begun").exists, what="the command runs")
+    api.store.patch(PODS, NS, "pool-x1", {"status": pod_status}, "application/merge-patch+json", "status")
+    execs.streams[-1].reset()
+    said = wait(20).structured
+    return said["ended"], said["exit_code"], said["note"]
+
+
+def restarted(reason, container="containerd://main-1", ago=0):
+    at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - ago))
+    return {"phase": "Running", "containerStatuses": [
+        {"name": "main", "containerID": "containerd://main-2", "state": {"running": {}}, "restartCount": 1,
+         "lastState": {"terminated": {"containerID": container, "reason": reason, "finishedAt": at}}}]}
+
+
+def is_pod_read(request):
+    return request.method == "GET" and request.resource == PODS and request.name and not request.subresource
+
+
+def test_container_out_of_memory_during_a_command(gw, sandbox, api, execs, tmp_path):
+    ended, code, note = lose(gw, sandbox, api, execs, tmp_path, restarted("OOMKilled"))
+    assert (ended, code) == ("oom", 137) and "killed all of its container" in note
+    assert len(api.seen(is_pod_read)) == 1
+
+
+def test_container_restarted_during_a_command(gw, sandbox, api, execs, tmp_path):
+    ended, code, note = lose(gw, sandbox, api, execs, tmp_path, restarted("Error"))
+    assert (ended, code) == ("lost", 255) and "was ended" in note and "Check its effects" in note
+
+
+def test_out_of_memory_before_the_command(gw, api, cluster, execs, tmp_path):
+    """The container was killed and started again a while ago; now it is the connection that is lost."""
+    old = restarted("OOMKilled", ago=2)
+    cluster.claim("c1", ALICE_OWNER)
+    cluster.bind("c1", pod_status=old)
+    sandbox = {"sandbox_claim_name": "c1", "namespace": NS}
+    api.wait_for(lambda: gw.call("get_sandbox_status", **sandbox).structured["ready"], what="ready")
+    ended, code, note = lose(gw, sandbox, api, execs, tmp_path, old)
+    assert (ended, code) == ("lost", 255) and "may still run" in note
+
+
+def test_caller_leaves_while_the_pod_is_asked(gw, sandbox, api, execs, tmp_path):
+    sock = gw.begin("execute_command", **sandbox, command="touch begun; sleep 100")
+    api.wait_for((tmp_path / "sandbox/begun").exists, what="the command runs")
+    execs.streams[-1].reset()
+    api.wait_for(lambda: api.seen(is_pod_read), what="the pod is asked")
+    sock.close()
+    gw.wait_log("execute_command outcome=cancelled")
+    assert len(api.seen(is_pod_read)) < 4
+
+
 @pytest.mark.parametrize("how", ["deleted", "terminating"])
 def test_pod_that_goes_ends_its_command(gw, sandbox, api, tmp_path, how):
     wait = in_background(gw.call, "execute_command", **sandbox, command="touch begun; sleep 100", timeout=120)
