@@ -22,6 +22,8 @@
 #include <stdatomic.h>
 
 #define HTTP_PEER_MAX 64
+/* libmicrohttpd from here on can be told to be strict: folded lines, NUL and the like are 400. */
+#define HTTP_STRICT_LIBRARY 0x00097701
 
 typedef struct HttpConnection {
     List node; /* in server->connections */

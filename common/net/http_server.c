@@ -89,7 +89,7 @@ static int daemon_start(HttpServer *s, Error **error)
     unsigned flags = MHD_USE_INTERNAL_POLLING_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC |
                      MHD_USE_ERROR_LOG | (unsigned)(o->use_poll ? MHD_USE_POLL : MHD_USE_EPOLL);
     struct MHD_OptionItem more[] = {
-#if MHD_VERSION >= 0x00097701
+#if MHD_VERSION >= HTTP_STRICT_LIBRARY
         {MHD_OPTION_CLIENT_DISCIPLINE_LVL, 1, NULL}, /* folded lines are 400, unfolded by default */
 #endif
         /* A pool has at least two threads: for one, the option has to be absent. */

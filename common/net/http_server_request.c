@@ -178,17 +178,24 @@ static void find_route(HttpServerRequest *r)
         refuse(r, 404, "there is nothing at this path");
 }
 
-static HttpVerdict check_head(HttpServerRequest *r, const char *version)
+/* 0: not needed. Strict releases (http_server.c) refuse by themselves what could be hidden. */
+static size_t head_wire_bytes(struct MHD_Connection *connection)
 {
     const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(r->connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+
+    return info && MHD_VERSION < HTTP_STRICT_LIBRARY ? info->header_size : 0;
+}
+
+static HttpVerdict check_head(HttpServerRequest *r, const char *version)
+{
     const HttpHead head = {
         .method = r->method,
         .target = r->target ? r->target : "",
         .version = version,
         .headers = r->headers,
         .n_headers = r->n_headers,
-        .wire_bytes = info ? info->header_size : 0,
+        .wire_bytes = head_wire_bytes(r->connection),
     };
     return http_guard_check(&head);
 }
