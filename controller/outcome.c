@@ -2,6 +2,8 @@
 /* What an error of the API client says about the write (reconciler.h). */
 #include "controller/reconciler.h"
 
+#include "common/base/str.h"
+
 const char *api_outcome_to_string(ApiOutcome o)
 {
     static const char *const names[API_OUTCOME_MAX] = {
@@ -32,5 +34,8 @@ ApiOutcome api_outcome_of_error(const Error *e)
      */
     if (e->kind == ERROR_EXHAUSTED && e->http_status == 403)
         return API_REFUSED;
+    /* Not about the object: a proxy's, or the server's for a version that it does not serve now. */
+    if (e->kind == ERROR_NOT_FOUND && !str_eq(e->reason, "NotFound"))
+        return API_RETRY;
     return outcomes[e->kind];
 }

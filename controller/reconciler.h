@@ -22,7 +22,7 @@ typedef enum ApiOutcome {
     API_OK,
     API_CONFLICT,  /* 409 with reason Conflict */
     API_EXISTS,    /* 409 with reason AlreadyExists */
-    API_NOT_FOUND, /* 404 */
+    API_NOT_FOUND, /* 404, in the words of an API server about the object */
     API_REFUSED,   /* any other 4xx: certainly not applied, repeating it as it is cannot help */
     API_RETRY,     /* 429, 503 with Retry-After, no connection: certainly not applied */
     API_UNKNOWN,   /* time-out, connection lost, 5xx: may have been applied */

@@ -632,8 +632,27 @@ static void test_outcomes_of_errors(_unused_ void **state)
     assert_int_equal(ARRAY_SIZE(cases), ERROR_KIND_MAX);
     for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
         error_set(&e, cases[i].kind, "x");
+        e->reason = xstrdup("NotFound"); /* counts for one kind */
         assert_int_equal(api_outcome_of_error(e), cases[i].outcome);
     }
+}
+
+static ApiOutcome outcome_of_404(const char *body)
+{
+    _cleanup_error_ Error *e = kube_status_error("patch", "/x", 404, body, strlen(body), 0);
+
+    return api_outcome_of_error(e);
+}
+
+/* What is taken for gone loses its children: only the API server's word about the object will do.
+ */
+static void test_not_every_404_is_about_the_object(_unused_ void **state)
+{
+    assert_int_equal(outcome_of_404("{\"kind\":\"Status\",\"reason\":\"NotFound\"}"),
+                     API_NOT_FOUND);
+    assert_int_equal(outcome_of_404("404 page not found\n"), API_RETRY);
+    assert_int_equal(outcome_of_404("<html>no such host</html>"), API_RETRY);
+    assert_int_equal(outcome_of_404(""), API_RETRY);
 }
 
 #define RIG_TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
@@ -656,6 +675,7 @@ int main(void)
         RIG_TEST(test_clock_jump_is_noticed),
         cmocka_unit_test_setup_teardown(test_ceiling_of_requests, setup_narrow, teardown),
         RIG_TEST(test_ten_thousand_deadlines_at_once),
+        cmocka_unit_test(test_not_every_404_is_about_the_object),
         cmocka_unit_test(test_outcomes_of_errors),
     };
 
