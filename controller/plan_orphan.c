@@ -33,8 +33,11 @@ int plan_follow_owner(const PlanInput *in, const Obj *o, Plan *plan, Error **err
         plan_wake_at(plan, due);
         return 1;
     }
-    if (o->inflight > 0)
+    if (o->inflight > 0) {
+        /* The answer wakes the key of its owner, which is not always where a Pod is looked for. */
+        plan_wake_at(plan, in->now_ms + FOLLOW_DELAY_MS);
         return 1;
+    }
     r = plan_delete(plan, o, true, false, "owner-gone", error);
     return r < 0 ? r : 1;
 }

@@ -156,14 +156,28 @@ static void memo_move(Obj *from, Obj *to, int64_t now_ms)
     }
 }
 
+void world_forsake(Obj *o, int64_t now_ms)
+{
+    if (!o->owner_gone_ms)
+        o->owner_gone_ms = now_ms;
+}
+
+/* Pods are watched by a label: one that is not seen any more may only have lost that. */
+static bool is_gone_when_unseen(const Obj *o)
+{
+    return o->kind != OBJ_POD;
+}
+
 /* A UID never comes back. What is in another namespace never had this owner. */
 static void forsake_children(World *w, const Obj *owner, int64_t now_ms)
 {
     Obj *child;
 
+    if (!is_gone_when_unseen(owner))
+        return;
     for (WorldIter it = world_children(w, owner->uid); (child = world_next(&it));)
-        if (child->ns == owner->ns && !child->owner_gone_ms)
-            child->owner_gone_ms = owner->owner_gone_ms ? owner->owner_gone_ms : now_ms;
+        if (child->ns == owner->ns)
+            world_forsake(child, owner->owner_gone_ms ? owner->owner_gone_ms : now_ms);
 }
 
 /* Puts view in the place of old, or adds it. Frees old. */

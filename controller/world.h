@@ -11,7 +11,7 @@
  * watch confirms it, so that late events of it do not bring it back.
  *
  * What leaves the World is gone for good by its UID, so its children are told when (owner_gone_ms),
- * before the observer is called.
+ * before the observer is called. Not so a Pod: it may have lost the label that it is watched by.
  *
  * Look-ups never return what is gone. Pointers are valid until the next change of that object.
  * Single-threaded.
@@ -95,5 +95,7 @@ void world_set_trouble(World *w, Obj *o, const char *message, const char *reason
 void world_clear_trouble(World *w, Obj *o);
 void world_pool_pending(World *w, Pool *p, const char *name, bool pending);
 void world_set_waiting(World *w, Claim *c, bool waiting);
+/* What controls it was gone before it came. */
+void world_forsake(Obj *o, int64_t now_ms);
 /* A claim that waits for a member of this pool, longest first, or NULL. */
 Claim *world_first_waiter(const World *w, const char *ns, const char *pool);

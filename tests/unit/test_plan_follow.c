@@ -199,6 +199,20 @@ static void test_an_owner_elsewhere_is_none(void **state)
     assert_left(fx);
 }
 
+/* Pods are watched by a label: one that leaves the World may only have lost that. */
+static void test_a_pod_that_is_not_seen_any_more_may_live(void **state)
+{
+    Fixture *fx = *state;
+
+    fx_put(fx, OBJ_POD, "agent", "au", 1, TRACKED, "", "");
+    put_sandbox(fx, 7,
+                OWNED("{'apiVersion':'v1','kind':'Pod','name':'agent','uid':'au',"
+                      "'controller':true}"));
+    world_remove(fx->world, OBJ_POD, "ns", "agent", "au", 8, fx->now_ms);
+    fx->now_ms += DELAY;
+    assert_left(fx);
+}
+
 static void test_what_is_going_or_written_to_is_waited_for(void **state)
 {
     Fixture *fx = *state;
@@ -211,6 +225,7 @@ static void test_what_is_going_or_written_to_is_waited_for(void **state)
     world_inflight(fx->world, s, +1);
     assert_left(fx);
     assert_int_equal(fx->plan.n_ops, 0);
+    assert_int_equal(fx->plan.wake_ms, fx->now_ms + DELAY);
     world_inflight(fx->world, s, -1);
     assert_followed(fx, OBJ_SANDBOX, "su", "7");
     put_sandbox(fx, 8, ",'deletionTimestamp':'2026-09-21T14:13:00Z'" OWNED(OF_CLAIM));
@@ -231,6 +246,7 @@ int main(void)
         FX_TEST(test_without_the_reference_it_stays),
         FX_TEST(test_a_new_owner_keeps_it),
         FX_TEST(test_an_owner_elsewhere_is_none),
+        FX_TEST(test_a_pod_that_is_not_seen_any_more_may_live),
         FX_TEST(test_what_is_going_or_written_to_is_waited_for),
     };
 
