@@ -234,6 +234,9 @@ void reconciler_enqueue_all(Reconciler *r)
     for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
         for (WorldIter it = world_all(r->world, kinds[i].obj); (o = world_next(&it));)
             reconciler_enqueue_kind(r, kinds[i].key, o->ns, o->name);
+    for (WorldIter it = world_all(r->world, OBJ_POD); (o = world_next(&it));)
+        if (o->owner_gone_ms)
+            reconciler_enqueue_kind(r, KEY_SANDBOX, o->ns, o->name);
 }
 
 void reconciler_sweep(Reconciler *r)

@@ -471,6 +471,21 @@ static void settle_open(Flight *f, size_t i, ApiOutcome outcome)
     settle_transfer(f, &f->plan.ops[i], outcome);
 }
 
+/* What the key is about went while it was being given this child: no event of the owner's tells of
+ * that any more. The UID is one that the plan has seen, as the answer has it from the request. */
+static void forsake_if_late(const Flight *f, const PlanOp *op, const JsonValue *answer)
+{
+    const JsonValue *refs = json_path(answer, "metadata.ownerReferences");
+    const char *given = json_str(json_array_at(refs, 0), "uid");
+    Obj *o = world_get(f->r->world, op->kind, op->ns, op->name);
+    const Obj *owner = key_obj(f);
+
+    if (!given || !o || !str_eq(o->owner_uid, given) || (owner && str_eq(owner->uid, given)))
+        return;
+    world_forsake(o, f->r->now_ms);
+    reconciler_enqueue_kind(f->r, KEY_SANDBOX, o->ns, o->name);
+}
+
 static void settle_op(Flight *f, size_t i, const ApiResult *result)
 {
     const PlanOp *op = &f->plan.ops[i];
@@ -481,6 +496,8 @@ static void settle_op(Flight *f, size_t i, const ApiResult *result)
     case API_OK:
         f->op_ok[i] = true;
         take_answer(f->r, op, result);
+        if (op->verb == PLAN_CREATE || op->reserve_for)
+            forsake_if_late(f, op, result->object);
         o = op->guarded ? key_obj(f) : NULL;
         if (o)
             world_clear_trouble(f->r->world, o);

@@ -541,6 +541,75 @@ static void test_clock_jump_is_noticed(void **state)
     assert_true(reconciler_stats(rig->r).plans > before);
 }
 
+static void remove_object(Rig *rig, ObjKind kind, const char *name, const char *uid)
+{
+    _cleanup_free_ char *text = object_text(rig, name, uid, "", "", "");
+    _cleanup_json_ JsonValue *doc = parse(text);
+
+    reconciler_removed(rig->r, kind, doc);
+}
+
+static void run_all(Rig *rig, int64_t ms)
+{
+    for (int64_t t = 0; t < ms; t += 100)
+        run(rig, 100);
+}
+
+/* A Pod whose Sandbox is gone has no Sandbox's key to be planned under. */
+static void test_a_clock_put_back_keeps_no_pod(void **state)
+{
+    Rig *rig = *state;
+
+    settle_scene(rig);
+    remove_object(rig, OBJ_SANDBOX, "m", "mu");
+    run(rig, 100);
+    assert_null(only(rig, "owner-gone"));
+    rig->now_ms -= 3600 * 1000; /* the wall clock alone */
+    reconciler_set_time(rig->r, rig->now_ms, 1000000 + 200);
+    reconciler_run(rig->r);
+    assert_non_null(only(rig, "owner-gone"));
+}
+
+/* The claim goes while its Sandbox's transfer is on its way: nothing tells of that afterwards. */
+static void test_what_a_claim_gets_too_late_is_not_kept(void **state)
+{
+    Rig *rig = *state;
+    _cleanup_free_ char *object = NULL;
+
+    settle_scene(rig);
+    put_claim(rig, "");
+    run(rig, 0);
+    Sent *transfer = expect(rig, "transfer");
+    remove_object(rig, OBJ_CLAIM, "c", "cu");
+    object = transferred(rig);
+    answer(rig, transfer, API_OK, object);
+    run_all(rig, 5000);
+    assert_non_null(only(rig, "owner-gone"));
+}
+
+/* The same of a pool's new member. */
+static void test_what_a_pool_gets_too_late_is_not_kept(void **state)
+{
+    Rig *rig = *state;
+    _cleanup_free_ char *object = NULL;
+
+    settle_scene(rig);
+    put(rig, OBJ_POOL, "p", "pu", "", "'replicas':2,'sandboxTemplateRef':{'name':'t'}", "");
+    run(rig, 0);
+    Sent *create = expect(rig, "pool-create");
+    remove_object(rig, OBJ_SANDBOX, "m", "mu");
+    remove_object(rig, OBJ_POD, "m", "pm");
+    remove_object(rig, OBJ_POOL, "p", "pu");
+    _cleanup_free_ char *name = xstrdup(create->name);
+    object = object_text(rig, name, "nu",
+                         ",'ownerReferences':[{'apiVersion':'extensions.agents.x-k8s.io/v1beta1',"
+                         "'kind':'SandboxWarmPool','name':'p','uid':'pu','controller':true}]",
+                         "", "");
+    answer(rig, create, API_OK, object);
+    run_all(rig, 5000);
+    assert_string_equal(expect(rig, "owner-gone")->name, name);
+}
+
 static void test_ceiling_of_requests(void **state)
 {
     Rig *rig = *state;
@@ -673,6 +742,9 @@ int main(void)
         RIG_TEST(test_a_waiting_claim_gets_the_first_member),
         RIG_TEST(test_who_waits_for_an_answer_has_its_turn),
         RIG_TEST(test_clock_jump_is_noticed),
+        RIG_TEST(test_a_clock_put_back_keeps_no_pod),
+        RIG_TEST(test_what_a_claim_gets_too_late_is_not_kept),
+        RIG_TEST(test_what_a_pool_gets_too_late_is_not_kept),
         cmocka_unit_test_setup_teardown(test_ceiling_of_requests, setup_narrow, teardown),
         RIG_TEST(test_ten_thousand_deadlines_at_once),
         cmocka_unit_test(test_not_every_404_is_about_the_object),
