@@ -16,6 +16,8 @@
 #define LOOK_EVERY_MS 250
 /* Who was connected for so long before an owner went knew what it owned. */
 #define LEFT_KNOWN_MS 2000
+/* The garbage collector's turn: from then on it is late. */
+#define LEFT_TURN_MS 2000
 
 /* Since when nothing has kept the controller from acting. */
 static int64_t able_since(const Sim *sim)
@@ -64,13 +66,13 @@ static void look_at_claim(Sim *sim, Stored *o, _unused_ void *arg)
  * than the bound. */
 static void look_at_left(Sim *sim, Stored *o, _unused_ void *arg)
 {
-    int64_t late = sim_mono_ms(sim) - o->left_ms;
+    int64_t late = sim_mono_ms(sim) - o->left_ms - LEFT_TURN_MS;
 
-    if (!o->left_ms || facts_deleting(o) || !facts_owner_uid(o) ||
+    if (!o->left_ms || late <= 0 || facts_deleting(o) || !facts_owner_uid(o) ||
         able_since(sim) > o->left_ms - LEFT_KNOWN_MS)
         return;
     if (late > LATE_MAX_MS)
-        sim_fail(sim, "%s/%s was left behind %" PRId64 " ms ago", o->ns, o->name, late);
+        sim_fail(sim, "%s/%s was left behind and is %" PRId64 " ms late", o->ns, o->name, late);
     note_late(sim, late);
 }
 
