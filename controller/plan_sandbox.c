@@ -100,17 +100,22 @@ int plan_sandbox(const PlanInput *in, const char *ns, const char *name, Plan *pl
     const Sandbox *s = world_sandbox(in->world, ns, name);
     const Pod *pod = world_pod(in->world, ns, name); /* not always its own */
     PodStep step;
+    bool expired;
     int r;
 
-    r = plan_follow_owner(in, pod ? &pod->obj : NULL, plan, error);
-    if (r == 0)
-        r = plan_follow_owner(in, s ? &s->obj : NULL, plan, error);
+    r = plan_follow_owner(in, s ? &s->obj : NULL, plan, error);
     if (r != 0)
         return r < 0 ? r : 0;
-    if (!s || s->obj.deleting)
+    /* Before the namesake's Pod below, which somebody may not let go. */
+    expired = s && !s->obj.deleting && is_expired(s, in->now_ms);
+    r = expired ? plan_expired(in, s, plan, error) : 0;
+    if (r < 0 || plan->n_ops > 0)
+        return r;
+    r = plan_follow_owner(in, pod ? &pod->obj : NULL, plan, error);
+    if (r != 0)
+        return r < 0 ? r : 0;
+    if (!s || s->obj.deleting || expired)
         return 0;
-    if (is_expired(s, in->now_ms))
-        return plan_expired(in, s, plan, error);
     plan_wake_at(plan, s->shutdown_ms);
     r = plan_pod_step(in, s, plan, &step, error);
     if (r < 0 || plan->need.type != NEED_NONE)

@@ -120,6 +120,20 @@ static void test_pod_of_a_namesake_goes_first(void **state)
     assert_followed(fx, OBJ_POD, "pu", "3");
 }
 
+/* A Pod that somebody does not let go keeps no Sandbox beyond its time. */
+static void test_the_end_of_a_namesake_comes_first(void **state)
+{
+    Fixture *fx = *state;
+
+    put_sandbox(fx, 2, "");
+    fx_put(fx, OBJ_POD, "s", "pu", 3, OWNED(OF_SANDBOX) TRACKED, "", "");
+    fx_put(fx, OBJ_SANDBOX, "s", "su2", 9, "", "'shutdownTime':'2026-09-21T14:13:00Z'", "");
+    fx->now_ms += DELAY;
+    fx_plan(fx, KEY_SANDBOX, "s");
+    assert_non_null(fx_op(fx, "sandbox-status"));
+    assert_null(fx_op(fx, "owner-gone"));
+}
+
 static void test_a_list_without_the_owner_counts(void **state)
 {
     Fixture *fx = *state;
@@ -240,6 +254,7 @@ int main(void)
         FX_TEST(test_a_chain_waits_once),
         FX_TEST(test_a_clock_put_back),
         FX_TEST(test_pod_of_a_namesake_goes_first),
+        FX_TEST(test_the_end_of_a_namesake_comes_first),
         FX_TEST(test_a_list_without_the_owner_counts),
         FX_TEST(test_an_unknown_owner_is_not_gone),
         FX_TEST(test_another_owner_keeps_it),
