@@ -12,6 +12,9 @@ import time
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "gateway/transport/scripts"
 HELLO = b"sandbox-exec 1\n"
+KEPT_MAX = 32 << 20  # of a stream; of a flood its beginning and its end are kept
+KEPT_HEAD = 1 << 20
+KEPT_END = 4096
 
 
 def minify(text):
@@ -50,7 +53,7 @@ class Flavour:
         copy = object.__new__(Flavour)
         copy.name = f"{self.name}-without-{'-'.join(tools)}"
         copy.dir = pathlib.Path(tempfile.mkdtemp(prefix=f"flavour-{copy.name}-"))
-        for folder in self.path.split(":"):
+        for folder in dict.fromkeys(map(os.path.realpath, self.path.split(":"))):
             for entry in os.scandir(folder) if os.path.isdir(folder) else ():
                 target = copy.dir / entry.name
                 if entry.name not in tools and not target.is_symlink():
@@ -68,6 +71,23 @@ def flavours():
     return [Flavour(*f) for f in found if f[1]]
 
 
+def _of_process(pid, what):
+    """A file of /proc/PID; empty where the process has ended. One that is just becoming another
+    program has neither environment nor command line for a moment: it is looked at again."""
+    for _ in range(50):
+        try:
+            with open(f"/proc/{pid}/{what}", "rb", buffering=0) as file:
+                if content := file.read():
+                    return content
+            state, parent = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[:2]
+        except OSError:
+            return b""
+        if state in "ZX" or parent == "2":  # or it is the kernel's own
+            return b""
+        time.sleep(0.001)
+    return b""
+
+
 class Job:
     """One exec: the client's side. `result` is the last line of stdout, split."""
 
@@ -76,13 +96,15 @@ class Job:
         self.nonce = secrets.token_hex(16)
         self.id = secrets.token_hex(8)
         self.mark = secrets.token_hex(8)
+        self.strangers = set(os.listdir("/proc"))  # processes that were there before
+        self.all_gone = False
         environment = {"PATH": flavour.path, "HARNESS_MARK": self.mark, **(env or {})}
         self.process = subprocess.Popen(
             ["sh", "-c", script("bootstrap")], executable=os.path.join(flavour.dir, "sh"),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd,
             env=environment, start_new_session=True, user=user, group=user,
             extra_groups=[] if user else None)
-        self.streams = [b"", b""]
+        self.streams = [bytearray(), bytearray()]
         self.got_trailer = [threading.Event(), threading.Event()]
         self.closing = threading.Event()
         self.started = time.monotonic()
@@ -119,6 +141,9 @@ class Job:
                 self.got_trailer[index].set()
                 if self.closing.is_set():
                     return
+            elif len(self.streams[index]) > KEPT_MAX:
+                del self.streams[index][KEPT_HEAD:-KEPT_END]
+                time.sleep(0.2)  # a reader that a flood outruns, or it would be a gigabyte a second
 
     def wait(self, seconds=30):
         """Waits for both trailers, as the client does; returns self."""
@@ -135,21 +160,13 @@ class Job:
         stream = self.streams[index]
         at = stream.index(self.nonce.encode())
         trailer, _, _ = stream[at:].partition(b"\n")
-        return stream[:at], trailer.decode().split()[1:]
+        return bytes(stream[:at]), trailer.decode().split()[1:]
 
     def left_over(self):
         """Processes of this job that still live, as {pid: command line}."""
         found, mark = {}, f"HARNESS_MARK={self.mark}\0".encode()
-        for pid in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                with open(f"/proc/{pid}/environ", "rb", buffering=0) as file:
-                    if mark not in file.read() + b"\0":
-                        continue
-                state = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-                command = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
-            except OSError:
-                continue
-            if state != "Z":
+        for pid in filter(str.isdigit, set(os.listdir("/proc")) - self.strangers):
+            if mark in _of_process(pid, "environ") + b"\0" and (command := _of_process(pid, "cmdline")):
                 found[int(pid)] = command.replace(b"\0", b" ").decode(errors="replace").strip()
         return found
 
@@ -159,11 +176,12 @@ class Job:
         end = time.monotonic() + 2
         while (left := self.left_over()) and time.monotonic() < end:
             time.sleep(0.01)
+        self.all_gone = not left
         return left
 
     def close(self):
         self.closing.set()
-        for pid in self.left_over():
+        for pid in () if self.all_gone else self.left_over():
             try:
                 os.kill(pid, 9)
             except ProcessLookupError:
