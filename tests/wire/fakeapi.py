@@ -368,7 +368,7 @@ class FakeApi:
         with self._lock:
             return [r for r in self.requests if matches(r)]
 
-    def wait_for(self, condition, timeout=10, what="condition"):
+    def wait_for(self, condition, timeout=30, what="condition"):
         """Waits until condition() is true, checked on every request and every change."""
         end = time.monotonic() + timeout
         while not condition():

@@ -17,6 +17,7 @@ import signal
 import socket
 import subprocess
 import threading
+import time
 from urllib.parse import parse_qs, urlsplit
 
 from fakeapi import DONE, Closed
@@ -43,6 +44,7 @@ class Stream:
         self.sock, self.request = wire.sock, request
         self.lock = threading.RLock()
         self.counts = 1  # among those that run
+        self.began = time.monotonic()
         accept = base64.b64encode(hashlib.sha1(
             request.headers["sec-websocket-key"].encode() + MAGIC).digest()).decode()
         head = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Accept": accept}
@@ -194,6 +196,7 @@ class FakeExec:
             while True:
                 opcode, data = stream.read_frame()
                 if opcode == CLOSING:
+                    self._stopped(stream)
                     with contextlib.suppress(OSError):
                         stream.send_frame(data, CLOSING)
                     return

@@ -46,7 +46,7 @@ class Probe:
             return [x for x in self.lines
                     if x["event"] == event and all(x.get(k) == v for k, v in fields.items())]
 
-    def wait(self, event, count=1, timeout=10, **fields):
+    def wait(self, event, count=1, timeout=30, **fields):
         """The count-th line of this event with these fields."""
         end = time.monotonic() + timeout
         with self._changed:

@@ -183,7 +183,7 @@ def test_time_out_where_the_sandbox_cannot_sleep(api, exec_probe, box, tmp_path)
     (tools / "sleep").write_text("#!/bin/sh\nexit 1\n")
     (tools / "sleep").chmod(0o755)
     serve(api, FakeExec(box, path=f"{tools}:{FakeExec.path}"))
-    run = exec_probe("run", "while :; do :; done", flags=["-t", "1000"])
+    run = exec_probe("run", "tail -f /dev/null", flags=["-t", "1000"])
     assert run.first["ended"] == "timed_out" and run.took < 20
     api.wait_for(lambda: not left_over(), what="no process left")
 
@@ -204,7 +204,10 @@ def test_background_holds_the_stream_but_not_the_answer(api, exec_probe, box):
     run = exec_probe("run", "sleep 99 & echo started", flags=["-n", "12"])
     assert [job["ended"] for job in run.jobs] == ["exited"] * 12
     assert all(int(job["duration_ms"]) < 20000 for job in run.jobs)
-    assert fake.peak <= 8 and run.took < 40
+    # The ninth begins when the first stream is given up, a second after its answer. The peak says nothing:
+    # the server may read of a new stream before it reads of the end of an old one.
+    began = sorted(stream.began for stream in fake.streams)
+    assert began[8] - began[0] > 0.9 and run.took < 40
 
 
 def test_stream_that_is_not_closed(api, exec_probe, box):
@@ -232,8 +235,9 @@ class CutOutput(FakeExec):
 
 
 HELLO = 15
-CUTS = [HELLO, HELLO + 1, 1000, HELLO + 3999, HELLO + 4000, HELLO + 4001, HELLO + 4025,
-        HELLO + 4032, HELLO + 4045]
+CUTS = [HELLO, HELLO + 4000, HELLO + 4045,
+        *(pytest.param(cut, marks=pytest.mark.slow)
+          for cut in (HELLO + 1, 1000, HELLO + 3999, HELLO + 4001, HELLO + 4025, HELLO + 4032))]
 
 
 @pytest.mark.parametrize("cut", CUTS)
@@ -600,6 +604,7 @@ def test_repeated_job_that_is_lost_is_not_repeated_again(api, exec_probe, box, t
 
 # --- deadlines that take their time, side by side ---
 
+@pytest.mark.long_wait
 def test_slow_servers(api, exec_probe, box):
     """No answer to the upgrade; an open stream without a shell; a download that stops."""
     class Mute(FakeExec):

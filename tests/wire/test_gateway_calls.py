@@ -4,13 +4,14 @@
 import base64
 import hashlib
 import json
+import os
 import re
 import time
 
 import pytest
 from cluster import NS, OWNER, OWNER_LABEL, Cluster, Controller, ready, running
 from fakeapi import CLAIMS, PODS, SANDBOXES, apply_then_drop, status
-from fakeexec import FakeExec, is_exec
+from fakeexec import FakeExec, is_exec, kill_left_over
 from gateway import Gateway, in_background
 
 ALICE = {"username": "system:serviceaccount:team:alice", "uid": "u-alice", "groups": []}
@@ -36,7 +37,8 @@ def execs(api, tmp_path):
     folder.mkdir()
     fake = FakeExec(cwd=folder)
     api.rule(is_exec, fake)
-    return fake
+    yield fake
+    kill_left_over()  # a container that goes takes its processes along
 
 
 @pytest.fixture
@@ -93,7 +95,7 @@ def test_create_fails_early_and_leaves_nothing(gw, api, cluster, reason, message
     api.wait_for(cluster.claims, what="the claim")
     name = cluster.claims()[0]["metadata"]["name"]
     cluster.status(name, ready("False", reason, message))
-    text = wait(10).error_text
+    text = wait().error_text
     assert message.split(": ")[-1] in text and "create_sandbox" in text
     assert cluster.claims() == []
 
@@ -101,7 +103,7 @@ def test_create_fails_early_and_leaves_nothing(gw, api, cluster, reason, message
 def test_create_times_out_and_names_the_claim(gw, cluster):
     began = time.monotonic()
     text = gw.call("create_sandbox", warmpool="pool", namespace=NS, sandbox_ready_timeout=1).error_text
-    assert 1 <= time.monotonic() - began < 3
+    assert 1 <= time.monotonic() - began < 20
     assert re.search(r"sandbox-claim-[0-9a-f]+", text) and "within 1 seconds" in text
     assert cluster.claims() == []
 
@@ -123,7 +125,7 @@ def test_create_ends_when_the_claim_is_deleted(gw, api, cluster):
     api.wait_for(lambda: gw.call("get_sandbox_status", sandbox_claim_name=name, namespace=NS)
                  .structured["status"] == "SandboxNotReady", what="the gateway sees it")
     api.store.delete(CLAIMS, NS, name)
-    assert "deleted before it was ready" in wait(5).error_text
+    assert "deleted before it was ready" in wait().error_text
 
 
 def test_create_abandoned_by_its_caller_is_deleted(gw, api, cluster):
@@ -220,6 +222,7 @@ def test_chain_is_followed_by_uid(gw, sandbox, api, cluster, execs):
     assert request.name == "pool-x1"
     api.store.patch(PODS, NS, "pool-x1", {"metadata": {"ownerReferences": [{"controller": True, "uid": "other", "name": "x"}]}},
                     "application/merge-patch+json")
+    api.wait_for(lambda: not gw.call("get_sandbox_status", **sandbox).structured["ready"], what="the gateway sees it")
     assert "pod does not exist" in gw.call("execute_command", **sandbox, command="true").error_text
     assert len(execs.streams) == 1
 
@@ -280,7 +283,7 @@ def test_command_past_its_time(gw, sandbox):
     began = time.monotonic()
     said = gw.call("execute_command", **sandbox, command="echo before; sleep 100", timeout=1).structured
     assert (said["exit_code"], said["ended"], said["stdout"]) == (124, "timed_out", "before\n")
-    assert "timeout" in said["note"] and time.monotonic() - began < 5
+    assert "timeout" in said["note"] and time.monotonic() - began < 20
 
 
 def test_lost_stream_is_no_success(gw, sandbox, execs, tmp_path, api):
@@ -344,14 +347,14 @@ def test_caller_leaves_while_the_pod_is_asked(gw, sandbox, api, execs, tmp_path)
     assert len(api.seen(is_pod_read)) < 4
 
 
-@pytest.mark.parametrize("how", ["deleted", "terminating"])
+@pytest.mark.parametrize("how", ["deleted", pytest.param("terminating", marks=pytest.mark.long_wait)])
 def test_pod_that_goes_ends_its_command(gw, sandbox, api, tmp_path, how):
     wait = in_background(gw.call, "execute_command", **sandbox, command="touch begun; sleep 100", timeout=120)
     api.wait_for((tmp_path / "sandbox/begun").exists, what="the command runs")
     if how == "terminating":
         api.store.patch(PODS, NS, "pool-x1", {"metadata": {"finalizers": ["x/hold"]}}, "application/merge-patch+json")
     api.store.delete(PODS, NS, "pool-x1")
-    said = wait(20).structured
+    said = wait().structured
     assert (said["ended"], said["exit_code"]) == ("lost", 255)
 
 
@@ -375,7 +378,6 @@ def test_command_of_a_caller_who_leaves_is_killed(gw, sandbox, execs, tmp_path, 
 
 
 def test_many_callers_leave(gw, sandbox, api):
-    import os
     before = len(os.listdir(f"/proc/{gw.pid}/fd"))
     socks = [gw.begin("execute_command", **sandbox, command="sleep 30") for _ in range(20)]
     for sock in socks:
@@ -384,6 +386,7 @@ def test_many_callers_leave(gw, sandbox, api):
     api.wait_for(lambda: len(os.listdir(f"/proc/{gw.pid}/fd")) <= before + 2, timeout=30, what="descriptors are back")
 
 
+@pytest.mark.long_wait
 def test_long_commands(gw, sandbox):
     """Three at once: with a progress token, without, and for a client that takes JSON alone."""
     with_token = in_background(gw.call, "execute_command", **sandbox, command="sleep 6; echo done", progress="p-1")
@@ -404,13 +407,15 @@ def test_long_commands(gw, sandbox):
     assert reply.headers["Content-Type"] == "application/json" and reply.structured["exit_code"] == 0
 
 
-def test_slow_command_does_not_hold_up_others(gw, sandbox):
-    wait = in_background(gw.call, "execute_command", **sandbox, command="sleep 3")
-    began = time.monotonic()
+def test_slow_command_does_not_hold_up_others(gw, sandbox, tmp_path, api):
+    os.mkfifo(tmp_path / "gate")
+    wait = in_background(gw.call, "execute_command", **sandbox, command="touch begun; : <../gate; echo last > end")
+    api.wait_for((tmp_path / "sandbox/begun").exists, what="the command runs")
     assert gw.rpc("tools/list").status == 200
     assert gw.call("execute_command", **sandbox, command="true").structured["exit_code"] == 0
-    assert time.monotonic() - began < 2
-    wait()
+    assert not (tmp_path / "sandbox/end").exists()
+    with open(tmp_path / "gate", "r+b", buffering=0):
+        assert wait().structured["exit_code"] == 0
 
 
 # --- files ---
@@ -445,6 +450,7 @@ def test_file_errors_say_what_is_wrong(gw, sandbox, tmp_path):
         assert re.search(words, text, re.I), (tool, text)
 
 
+@pytest.mark.slow
 def test_large_file(gw, sandbox, tmp_path):
     data = hashlib.shake_256(b"seed").digest(16 * 1024 * 1024)
     content = base64.b64encode(data).decode()

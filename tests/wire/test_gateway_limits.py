@@ -30,17 +30,18 @@ def narrow(api, cluster, execs, tmp_path):  # noqa: F811
 
 @pytest.fixture
 def eight(api, execs):  # noqa: F811
-    """Starts the eight commands that a container may run at a time."""
-    def start(gateway, arguments, seconds):
+    """Starts the eight commands that a container may run at a time; they end when the gate is opened."""
+    def start(gateway, arguments, gate):
         began = len(execs.streams)
         started = os.path.join(execs.cwd, f"started-{began}")
-        command = f"echo >>{started}; sleep {seconds}"
+        if not os.path.exists(gate):
+            os.mkfifo(gate)
+        command = f"echo >>{started}; : <{gate}"
         calls = [in_background(gateway.call, "execute_command", command=command, **arguments) for _ in range(8)]
         api.wait_for(lambda: os.path.exists(started) and os.path.getsize(started) == 8, timeout=30,
                      what="eight commands")
         return calls, execs.streams[began:]
-    yield start
-    kill_left_over()
+    return start
 
 
 def barrier(gateway, arguments):
@@ -48,10 +49,10 @@ def barrier(gateway, arguments):
     assert gateway.call("get_sandbox_status", **arguments).structured["ready"]
 
 
-def test_callers_leave_as_their_pod_dies(gw, sandbox, eight):  # noqa: F811
+def test_callers_leave_as_their_pod_dies(gw, sandbox, eight, tmp_path):  # noqa: F811
     """The queue of a container ends with its last stream; who waited in it ends a moment later."""
     for _ in range(3):
-        calls, streams = eight(gw, sandbox, 30)
+        calls, streams = eight(gw, sandbox, tmp_path / "gate")
         waiting = [gw.begin("execute_command", command="true", **sandbox) for _ in range(4)]
         barrier(gw, sandbox)
         os.kill(gw.pid, signal.SIGSTOP)  # so that it learns of both at once
@@ -64,21 +65,24 @@ def test_callers_leave_as_their_pod_dies(gw, sandbox, eight):  # noqa: F811
         kill_left_over()
 
 
-def test_uploads_that_wait_are_counted(narrow, eight):
+def test_uploads_that_wait_are_counted(narrow, eight, tmp_path):
     # Room for three (10 MiB each) and for small answers that are not taken yet, which count as well.
     gateway, arguments = narrow(32, 5)
-    calls, _ = eight(gateway, arguments, 25)  # long enough for four uploads under a sanitizer
+    gate = tmp_path / "gate"
+    calls, _ = eight(gateway, arguments, gate)
     content = base64.b64encode(bytes(5 * MEBIBYTE)).decode()
     uploads = []
     for i in range(4):
         uploads.append(in_background(gateway.call, "upload_file", path=f"f{i}", content=content, binary=True,
                                      **arguments))
         barrier(gateway, arguments)
+    gateway.wait_log("tool=upload_file")  # one has its answer, while the commands run
+    with open(gate, "r+b", buffering=0):  # for who comes late as well
+        for call in calls:
+            call()
     results = [upload().result for upload in uploads]
     refused = [r["content"][0]["text"] for r in results if r.get("isError")]
     assert len(refused) == 1 and "Too many bytes" in refused[0] and "may succeed later" in refused[0]
-    for call in calls:
-        call()
     assert gateway.call("upload_file", path="g", content=content, binary=True, **arguments).structured
 
 
