@@ -9,7 +9,8 @@ usage: tests/run.sh [--fast | --long] [--keep-node]
 
   (nothing)    unit, simulation, wire, fuzz corpus and lint under ASan+UBSan, the first three under
                TSan too, a clang build, then e2e on a one-node Kubernetes of its own
-  --fast       unit, simulation, wire, corpus and lint of the preset dev, without clang-tidy and the storms
+  --fast       unit, simulation, wire, corpus and lint of the preset dev, without what is marked as slow:
+               clang-tidy, the storms, and tests that cost more than they add
   --long       everything, with the soak and storm tests at their full length
   --keep-node  leave the one-node cluster running (it is also left when it ran before)
 
@@ -42,6 +43,7 @@ mkdir -p "$results"
 rm -f "$results"/*.xml
 cache=$(project_cache)
 jobs=$(nproc)
+at_once=$((jobs * 3)) # of tests: most of them wait most of the time
 failed_stages=()
 expected=()
 
@@ -72,7 +74,7 @@ build_preset() {
 run_ctest() { # PRESET LABEL-ARGUMENTS…
     local preset=$1 junit=$results/ctest-$1.xml
     shift
-    ctest --test-dir "build/$preset" --output-on-failure -j "$jobs" --output-junit "$junit" "$@"
+    ctest --test-dir "build/$preset" --output-on-failure -j "$at_once" --output-junit "$junit" "$@"
 }
 
 run_pytest() { # NAME PATH… : environment comes from the caller
@@ -83,9 +85,10 @@ run_pytest() { # NAME PATH… : environment comes from the caller
 
 # The Python tests in tests/unit are of files that no preset changes (CRDs, manifests): once is enough.
 wire() {
-    local paths=(tests/wire)
+    local paths=(tests/wire) which=()
     [ "$1" != dev ] || paths+=(tests/unit)
-    BUILD_DIR=$root/build/$1 run_pytest "wire-$1" -n $((jobs * 2)) "${paths[@]}"
+    [ "$mode" != fast ] || which=(-m "not slow")
+    BUILD_DIR=$root/build/$1 run_pytest "wire-$1" -n "$at_once" --dist loadgroup "${which[@]}" "${paths[@]}"
 }
 
 run_checks() { # a sanitizer preset: build, ctest, wire
@@ -94,8 +97,28 @@ run_checks() { # a sanitizer preset: build, ctest, wire
     [ "$mode" != fast ] || labels=(-LE slow)
     [ "$preset" != tsan ] || labels=(-L "fast|slow" -LE lint)
     stage "build ($preset)" "build-$preset" build_preset "$preset" || return 0
+    local wire_stage="wire ($preset)" wire_pid=
+    if [ "$mode" = fast ]; then # side by side: each leaves a core idle for half of its time
+        stage "$wire_stage" "wire-$preset" wire "$preset" >"$results/stage-wire.txt" 2>&1 &
+        wire_pid=$!
+    fi
     stage "unit, simulation, corpus ($preset)" "ctest-$preset" run_ctest "$preset" "${labels[@]}" || true
-    stage "wire ($preset)" "wire-$preset" wire "$preset" || true
+    if [ "$mode" = fast ]; then
+        wait "$wire_pid" || failed_stages+=("$wire_stage")
+        cat "$results/stage-wire.txt"
+        left_out "$preset"
+    else
+        stage "$wire_stage" "wire-$preset" wire "$preset" || true
+    fi
+}
+
+left_out() {
+    local programs tests
+    programs=$(ctest --test-dir "build/$1" -N -L slow | sed -n 's/.*Test *#[0-9]*: //p')
+    tests=$(sed -n 's/^left out: //p' "$results/wire-$1.log")
+    printf '   left out as slow: %s of pytest, and %s of ctest (%s).\n' "${tests:-no tests}" \
+        "$(wc -w <<<"$programs")" "$(tr '\n' ' ' <<<"$programs" | sed 's/ *$//')"
+    printf '   tests/run.sh without --fast runs them all.\n'
 }
 
 clang_build() {

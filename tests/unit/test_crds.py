@@ -13,6 +13,8 @@ import sys
 import pytest
 import yaml
 
+pytestmark = pytest.mark.xdist_group("crds")  # what kubectl makes of manifests/ is made once
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CRDS = ROOT / "crds"
 MANIFESTS = ROOT / "manifests"
