@@ -43,7 +43,8 @@ mkdir -p "$results"
 rm -f "$results"/*.xml
 cache=$(project_cache)
 jobs=$(nproc)
-at_once=$((jobs * 3)) # of tests: most of them wait most of the time
+programs_at_once=$jobs tests_at_once=$((jobs * 2))
+[ "$mode" != fast ] || programs_at_once=$((jobs * 3)) tests_at_once=$((jobs * 3)) # most wait most of the time
 failed_stages=()
 expected=()
 
@@ -74,7 +75,7 @@ build_preset() {
 run_ctest() { # PRESET LABEL-ARGUMENTS…
     local preset=$1 junit=$results/ctest-$1.xml
     shift
-    ctest --test-dir "build/$preset" --output-on-failure -j "$at_once" --output-junit "$junit" "$@"
+    ctest --test-dir "build/$preset" --output-on-failure -j "$programs_at_once" --output-junit "$junit" "$@"
 }
 
 run_pytest() { # NAME PATH… : environment comes from the caller
@@ -88,7 +89,7 @@ wire() {
     local paths=(tests/wire) which=()
     [ "$1" != dev ] || paths+=(tests/unit)
     [ "$mode" != fast ] || which=(-m "not slow")
-    BUILD_DIR=$root/build/$1 run_pytest "wire-$1" -n "$at_once" --dist loadgroup "${which[@]}" "${paths[@]}"
+    BUILD_DIR=$root/build/$1 run_pytest "wire-$1" -n "$tests_at_once" --dist loadgroup "${which[@]}" "${paths[@]}"
 }
 
 run_checks() { # a sanitizer preset: build, ctest, wire

@@ -236,7 +236,10 @@ static void on_change(void *userdata)
     SandboxView view;
 
     sandbox_resolve(sandbox_cache_store(s->cache), call_args(c)->ns, s->name, call_owner(c), &view);
-    if (view.state == SANDBOX_READY) {
+    if (s->call) {
+        s->seen |=
+            view.state != SANDBOX_MISSING; /* the create's answer comes later than the watch */
+    } else if (view.state == SANDBOX_READY) {
         call_set_pod(c, view.pod_name);
         succeed(c);
     } else if (view.failed) {
@@ -278,7 +281,6 @@ static void wait_ready(Call *c)
     s->deadline.fn = on_deadline;
     s->deadline.userdata = c;
     loop_timer_set(s->loop, &s->deadline, args->ready_timeout_s * 1000);
-    sandbox_cache_wait(s->cache, &s->waiter, args->base.ns, s->name, on_change, c);
     call_on_cancel(c, cancel_wait);
     on_change(c);
 }
@@ -401,6 +403,8 @@ static void send_create(Call *c)
 
     claim_make_name(s->name);
     call_set_claim(c, s->name);
+    sandbox_cache_unwait(s->cache, &s->waiter);
+    sandbox_cache_wait(s->cache, &s->waiter, args->base.ns, s->name, on_change, c);
     s->shutdown_ms = args->shutdown_never ? 0 : now_ms + args->shutdown_after_s * 1000;
     spec.shutdown_ms = s->shutdown_ms;
     claim_write(&body, &spec);

@@ -219,6 +219,16 @@ def apply_then_drop(rst=False):
     return act
 
 
+def apply_then_hold(event):
+    """The request takes effect; its answer comes when the threading.Event is set."""
+    def act(wire, request):
+        code_and_body = wire.api.execute(request)
+        event.wait(60)
+        wire.answer(*code_and_body)
+        return DONE
+    return act
+
+
 def stall(seconds=3600):
     """No byte for so long (or until the server stops); then the connection ends."""
     def act(wire, _request):

@@ -6,11 +6,12 @@ import hashlib
 import json
 import os
 import re
+import threading
 import time
 
 import pytest
 from cluster import NS, OWNER, OWNER_LABEL, Cluster, Controller, ready, running
-from fakeapi import CLAIMS, PODS, SANDBOXES, apply_then_drop, status
+from fakeapi import CLAIMS, PODS, SANDBOXES, apply_then_drop, apply_then_hold, status
 from fakeexec import FakeExec, is_exec, kill_left_over
 from gateway import Gateway, in_background
 
@@ -125,6 +126,22 @@ def test_create_ends_when_the_claim_is_deleted(gw, api, cluster):
     api.wait_for(lambda: gw.call("get_sandbox_status", sandbox_claim_name=name, namespace=NS)
                  .structured["status"] == "SandboxNotReady", what="the gateway sees it")
     api.store.delete(CLAIMS, NS, name)
+    assert "deleted before it was ready" in wait().error_text
+
+
+def test_create_whose_claim_is_deleted_before_it_is_answered(gw, api, cluster):
+    """The watch may be quicker than the answer to the create."""
+    answered = threading.Event()
+    api.rule(lambda r: r.method == "POST" and r.resource == CLAIMS, apply_then_hold(answered), times=1)
+    wait = in_background(gw.call, "create_sandbox", warmpool="pool", namespace=NS)
+    api.wait_for(cluster.claims, what="the claim")
+    name = cluster.claims()[0]["metadata"]["name"]
+    for wanted, change in (("SandboxNotReady", lambda: None),
+                           ("SandboxNotFound", lambda: api.store.delete(CLAIMS, NS, name))):
+        change()
+        api.wait_for(lambda status=wanted: gw.call("get_sandbox_status", sandbox_claim_name=name, namespace=NS)
+                     .structured["status"] == status, what="the gateway sees it")
+    answered.set()
     assert "deleted before it was ready" in wait().error_text
 
 
@@ -493,6 +510,9 @@ def test_a_command_costs_its_exec_request_and_nothing_else(gw, sandbox, api, exe
 
 def test_activity_is_one_patch(gw, sandbox, api, cluster):
     cluster.annotate("c1", **{"k8s-agent-sandbox-mcp/idle-timeout-seconds": "600"})
+    cluster.status("c1", ready("True", "Ready", "with a time-out now"))
+    api.wait_for(lambda: gw.call("get_sandbox_status", **sandbox).structured["message"] == "with a time-out now",
+                 what="the gateway sees it")
     for _ in range(20):
         gw.call("execute_command", **sandbox, command="true").structured
     patches = api.seen(lambda r: r.method == "PATCH" and "fieldManager=sandbox-gateway" in r.target)
