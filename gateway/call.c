@@ -73,6 +73,10 @@ static void call_free(Call *c)
 
 /* --- the answer --- */
 
+/* A stream has them of its own. */
+static const HttpHeader event_headers[] = {{"Cache-Control", "no-cache, no-transform"},
+                                           {"X-Accel-Buffering", "no"}};
+
 static void send_answer(Call *c, const Buf *json)
 {
     _cleanup_buf_ Buf event = BUF_INIT(CALL_REPLY_MAX + 64);
@@ -85,7 +89,8 @@ static void send_answer(Call *c, const Buf *json)
         http_reply(c->request.http, 200, "application/json", buf_str(json), json->len, NULL, 0);
     } else {
         mcp_write_event(&event, json);
-        http_reply(c->request.http, 200, "text/event-stream", buf_str(&event), event.len, NULL, 0);
+        http_reply(c->request.http, 200, "text/event-stream", buf_str(&event), event.len,
+                   event_headers, ARRAY_SIZE(event_headers));
     }
 }
 
@@ -219,13 +224,11 @@ static void on_progress(void *userdata)
 
 static void on_to_stream(void *userdata)
 {
-    static const HttpHeader headers[] = {{"Cache-Control", "no-cache, no-transform"},
-                                         {"X-Accel-Buffering", "no"}};
     Call *c = userdata;
 
     c->streaming = true;
     metrics_add(c->calls->services.metrics, METRIC_STREAMS, NULL, NULL, 1);
-    http_stream_start(c->request.http, headers, ARRAY_SIZE(headers));
+    http_stream_start(c->request.http, NULL, 0);
     on_keepalive(c);
     if (c->request.progress_token)
         on_progress(c);

@@ -121,10 +121,11 @@ void http_request_defer(HttpServerRequest *r);
 void http_request_on_gone(HttpServerRequest *r, LoopFn fn, void *userdata);
 bool http_request_is_gone(const HttpServerRequest *r); /* [owner, loop thread] */
 
-/* Server-sent events. start answers 200 text/event-stream at once; send appends one event or
- * comment (text complete with its blank line), 0 or -EPIPE where the peer is gone; end closes the
- * body. Unsent bytes are bounded (HTTP_STREAM_MAX): beyond that send returns -ENOBUFS, the stream
- * is cut and on_gone follows. [owner, loop thread] */
+/* Server-sent events. start answers 200 text/event-stream at once, with the headers that caches and
+ * proxies need beside those given; send appends one event or comment (text complete with its blank
+ * line), 0 or -EPIPE where the peer is gone; end closes the body. Unsent bytes are bounded
+ * (HTTP_STREAM_MAX): beyond that send returns -ENOBUFS, the stream is cut and on_gone follows.
+ * [owner, loop thread] */
 #define HTTP_STREAM_MAX (48UL * 1024 * 1024)
 void http_stream_start(HttpServerRequest *r, const HttpHeader *headers, size_t n_headers);
 int http_stream_send(HttpServerRequest *r, const char *text, size_t len);

@@ -23,7 +23,8 @@ META = {
 
 class Reply:
     def __init__(self, status, headers, body):
-        self.status, self.headers, self.body = status, headers, body
+        self.status, self.headers, self.body = status, dict(headers), body
+        self.header_names = sorted(name for name, _ in headers)  # one that is there twice is in it twice
 
     @property
     def json(self):
@@ -138,7 +139,7 @@ class Gateway:
         try:
             connection.request(method, path, body=body, headers=headers or {})
             r = connection.getresponse()
-            return Reply(r.status, dict(r.getheaders()), r.read())
+            return Reply(r.status, r.getheaders(), r.read())
         finally:
             connection.close()
 

@@ -405,7 +405,10 @@ def test_many_callers_leave(gw, sandbox, api):
 
 @pytest.mark.long_wait
 def test_long_commands(gw, sandbox):
-    """Three at once: with a progress token, without, and for a client that takes JSON alone."""
+    """Three at once: with a progress token, without, and for a client that takes JSON alone. And a short one for a
+    client that takes events alone."""
+    reply = gw.call("execute_command", **sandbox, command="true", headers={"Accept": "text/event-stream"})
+    assert reply.headers["Cache-Control"] == "no-cache, no-transform" and reply.events[0]["result"]
     with_token = in_background(gw.call, "execute_command", **sandbox, command="sleep 6; echo done", progress="p-1")
     without = in_background(gw.call, "execute_command", **sandbox, command="sleep 5.5")
     json_alone = in_background(gw.call, "execute_command", **sandbox, command="sleep 6",
@@ -413,6 +416,7 @@ def test_long_commands(gw, sandbox):
     reply = with_token()
     assert reply.status == 200 and reply.headers["Content-Type"] == "text/event-stream"
     assert reply.headers["Cache-Control"] == "no-cache, no-transform" and reply.headers["X-Accel-Buffering"] == "no"
+    assert len(set(reply.header_names)) == len(reply.header_names)
     assert reply.body.startswith(b": keepalive\n\n")
     *progress, last = reply.events
     assert progress and all(p["method"] == "notifications/progress" and p["params"]["progressToken"] == "p-1"
