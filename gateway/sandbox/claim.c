@@ -20,6 +20,11 @@ void claim_make_name(char out[CLAIM_NAME_MAX])
     (void)snprintf(out, CLAIM_NAME_MAX, "sandbox-claim-%s", hex);
 }
 
+int64_t claim_shutdown_ms(int64_t now_ms, int64_t lifetime_s)
+{
+    return ((now_ms + 999) / 1000 + lifetime_s) * 1000;
+}
+
 /* Members of an open object; a key that the gateway writes itself is left out. */
 static void write_map(JsonWriter *w, const JsonStringMap *map, const char *except)
 {

@@ -21,5 +21,8 @@ typedef struct ClaimSpec {
 
 /* "sandbox-claim-" and 80 random bits: not to be guessed. */
 void claim_make_name(char out[CLAIM_NAME_MAX]);
+/* When a lifetime from now on ends. Up to a whole second, as an object holds no less: nobody gets
+ * less than was asked for. */
+int64_t claim_shutdown_ms(int64_t now_ms, int64_t lifetime_s);
 /* The whole object in its first revision: lifetime and owner are never added later. */
 void claim_write(Buf *out, const ClaimSpec *spec);

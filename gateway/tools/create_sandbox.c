@@ -405,7 +405,7 @@ static void send_create(Call *c)
     call_set_claim(c, s->name);
     sandbox_cache_unwait(s->cache, &s->waiter);
     sandbox_cache_wait(s->cache, &s->waiter, args->base.ns, s->name, on_change, c);
-    s->shutdown_ms = args->shutdown_never ? 0 : now_ms + args->shutdown_after_s * 1000;
+    s->shutdown_ms = args->shutdown_never ? 0 : claim_shutdown_ms(now_ms, args->shutdown_after_s);
     spec.shutdown_ms = s->shutdown_ms;
     claim_write(&body, &spec);
     KubeRequest request = {

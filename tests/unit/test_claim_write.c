@@ -91,9 +91,17 @@ static void test_names(_unused_ void **state)
     assert_true(str_is_dns_label(a));
 }
 
+static void test_nobody_gets_less_than_was_asked_for(_unused_ void **state)
+{
+    assert_int_equal(claim_shutdown_ms(1764590000000, 300), 1764590300000);
+    assert_int_equal(claim_shutdown_ms(1764590000001, 300), 1764590301000);
+    assert_int_equal(claim_shutdown_ms(1764590000999, 1), 1764590002000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_nobody_gets_less_than_was_asked_for),
         cmocka_unit_test(test_whole_claim),
         cmocka_unit_test(test_least_claim),
         cmocka_unit_test(test_names),

@@ -2,6 +2,7 @@
 """The life of tool calls: sandboxes made and lost, commands, streams, disconnects, budgets, the end."""
 
 import base64
+import calendar
 import hashlib
 import json
 import os
@@ -63,6 +64,7 @@ def claims_deleted(api):
 # --- create ---
 
 def test_create(gw, api, cluster):
+    began = time.time()
     with Controller(cluster):
         made = gw.call("create_sandbox", warmpool="pool", namespace=NS, labels={"team": "a", OWNER_LABEL: "forged"},
                        pod_labels={"sandbox.users.io/x": "y"}, shutdown_after_seconds=600).structured
@@ -76,6 +78,8 @@ def test_create(gw, api, cluster):
     assert body["spec"]["additionalPodMetadata"] == {"labels": {"sandbox.users.io/x": "y"}}
     assert body["spec"]["lifecycle"]["shutdownPolicy"] == "Delete"
     assert body["spec"]["lifecycle"]["shutdownTime"] == made["expires_at"]
+    expires = calendar.timegm(time.strptime(made["expires_at"], "%Y-%m-%dT%H:%M:%SZ"))
+    assert began + 600 <= expires <= time.time() + 601
     assert request.query["fieldManager"] == "sandbox-gateway"
     assert not claims_deleted(api)
 
