@@ -47,6 +47,9 @@ static int check_length(const JsonField *f, size_t len, Error **error)
 {
     if (len <= max_bytes(f) && (int64_t)len >= f->min)
         return 0;
+    if (f->min == 0)
+        return error_set(error, ERROR_INVALID, "%s must be a string of at most %zu bytes, not %zu",
+                         f->name, max_bytes(f), len);
     return error_set(error, ERROR_INVALID,
                      "%s must be a string of %" PRId64 " to %zu bytes, not of %zu", f->name, f->min,
                      max_bytes(f), len);
@@ -187,6 +190,17 @@ static int copy_scalar_text(const JsonField *f, const JsonValue *v, char **ret, 
     return r;
 }
 
+static int copy_map_value(const JsonField *f, const JsonMember *m, char **ret, Error **error)
+{
+    _cleanup_free_ char *name = xasprintf("%s: the value of key \"%.64s\"", f->name, m->key);
+    JsonField value = *f;
+
+    value.name = name;
+    if ((f->flags & JSON_FIELD_LAX) && is_scalar(m->value))
+        return copy_scalar_text(&value, m->value, ret, error);
+    return copy_string(&value, m->value, ret, error);
+}
+
 static int map_add(const JsonField *f, const JsonMember *m, JsonStringMap *map, Error **error)
 {
     size_t key_len = strlen(m->key);
@@ -196,12 +210,9 @@ static int map_add(const JsonField *f, const JsonMember *m, JsonStringMap *map, 
     if (key_len == 0 || key_len > JSON_FIELD_MAP_KEY_BYTES)
         return error_set(error, ERROR_INVALID, "%s must have keys of 1 to %d bytes, not of %zu",
                          f->name, JSON_FIELD_MAP_KEY_BYTES, key_len);
-    if ((f->flags & JSON_FIELD_LAX) && is_scalar(m->value))
-        r = copy_scalar_text(f, m->value, &value, error);
-    else
-        r = copy_string(f, m->value, &value, error);
+    r = copy_map_value(f, m, &value, error);
     if (r < 0)
-        return error_wrap(error, r, "key \"%.64s\"", m->key);
+        return r;
     map->keys[map->len] = xstrdup(m->key);
     map->values[map->len++] = value;
     return 0;

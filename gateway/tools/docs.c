@@ -49,6 +49,16 @@ static const char *type_of(const JsonField *f)
     return names[f->type];
 }
 
+static void write_length(Buf *out, const JsonField *f)
+{
+    long long max = f->max > 0 ? f->max : JSON_FIELD_STRING_BYTES;
+
+    if (f->min > 0)
+        (void)buf_printf(out, "%lld to %lld bytes", (long long)f->min, max);
+    else
+        (void)buf_printf(out, "at most %lld bytes", max);
+}
+
 static void write_argument(Buf *out, const JsonField *f)
 {
     (void)buf_printf(out, "| `%s` | %s%s | ", f->name, type_of(f),
@@ -61,8 +71,7 @@ static void write_argument(Buf *out, const JsonField *f)
     if (f->type == JSON_FIELD_INT)
         (void)buf_printf(out, "%lld to %lld", (long long)f->min, (long long)f->max);
     else if (f->type == JSON_FIELD_STRING)
-        (void)buf_printf(out, "at most %lld bytes",
-                         (long long)(f->max > 0 ? f->max : JSON_FIELD_STRING_BYTES));
+        write_length(out, f);
     (void)buf_printf(out, " | %s |\n", f->help);
 }
 

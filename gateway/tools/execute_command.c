@@ -10,6 +10,7 @@ static const JsonField fields[] = {
      .type = JSON_FIELD_STRING,
      .flags = JSON_FIELD_REQUIRED,
      .offset = offsetof(CommandArgs, command),
+     .min = 1,
      .max = TOOL_COMMAND_MAX,
      .help = "Shell command line"},
     TOOL_FIELD_TIMEOUT(CommandArgs),

@@ -199,6 +199,8 @@ static void test_refused_arguments(_unused_ void **state)
         {"execute_command", "{" SANDBOX "}", "command is required"},
         {"execute_command", "{" SANDBOX ",\"command\":5}", "command must be a string"},
         {"execute_command", "{" SANDBOX ",\"command\":null}", "command"},
+        {"execute_command", "{" SANDBOX ",\"command\":\"\"}",
+         "command must be a string of 1 to 131071 bytes, not of 0"},
         {"execute_command", "{" SANDBOX ",\"command\":\"a\\u0000b\"}", "NUL"},
         {"execute_command", "{" SANDBOX ",\"command\":\"a\",\"timeout\":0}", "timeout"},
         {"execute_command", "{" SANDBOX ",\"command\":\"a\",\"timeout\":601}", "1 to 600"},
@@ -243,6 +245,8 @@ static void test_refused_arguments(_unused_ void **state)
          "1 to 3600"},
         {"create_sandbox",
          "{\"warmpool\":\"p\",\"namespace\":\"n\",\"sandbox_ready_timeout\":100000}", "1 to 3600"},
+        {"create_sandbox", "{\"warmpool\":\"p\",\"namespace\":\"n\",\"labels\":{\"a\":5}}",
+         "labels: the value of key \"a\" must be a string, not 5"},
         {"create_sandbox", "{\"warmpool\":\"p\",\"namespace\":\"n\",\"labels\":{\"a b\":\"c\"}}",
          "labels"},
         {"create_sandbox", "{\"warmpool\":\"p\",\"namespace\":\"n\",\"labels\":{\"a\":\"b/c\"}}",
@@ -276,7 +280,7 @@ static void test_defaults_and_lax_values(_unused_ void **state)
         {"{" SANDBOX ",\"command\":\"a\",\"timeout\":\"10\"}", 10},
         {"{" SANDBOX ",\"command\":\"a\",\"timeout\":60.0}", 60},
         {"{" SANDBOX ",\"command\":\"a\",\"timeout\":6e1}", 60},
-        {"{" SANDBOX ",\"command\":\"\",\"timeout\":600}", 600},
+        {"{" SANDBOX ",\"command\":\"a\",\"timeout\":600}", 600},
     };
 
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
