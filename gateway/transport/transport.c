@@ -5,6 +5,7 @@
 #include "common/base/contract.h"
 #include "common/base/log.h"
 #include "common/base/str.h"
+#include "gateway/transport/failure.h"
 #include "gateway/transport/script.h"
 #include "gateway/transport/transport-internal.h"
 
@@ -342,12 +343,18 @@ static int file_job(Transport *t, const JobKind *kind, const TransportTarget *ta
 }
 
 /* Whatever is there or not: nothing but a directory has such a name. */
-static bool names_directory(const char *path)
+static int upload_path_check(const char *path, Error **error)
 {
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
+    char shown[FAILURE_PATH_MAX];
 
-    return str_empty(name) || str_eq(name, ".") || str_eq(name, "..");
+    if (slash && str_empty(name))
+        return error_set(error, ERROR_INVALID, "'%s': ends in '/', the name of the file is missing",
+                         failure_path(path, shown));
+    if (str_eq(name, ".") || str_eq(name, ".."))
+        return error_set(error, ERROR_INVALID, "'%s': is a directory", failure_path(path, shown));
+    return 0;
 }
 
 int transport_upload(Transport *t, const TransportTarget *target, const char *path,
@@ -355,14 +362,14 @@ int transport_upload(Transport *t, const TransportTarget *target, const char *pa
                      void *userdata, TransportJob **ret, Error **error)
 {
     TransportJob *job = NULL;
+    int r;
 
     if (len > TRANSPORT_FILE_MAX)
         return error_set(error, ERROR_TOO_LARGE, "a file may have %d bytes, this one has %zu",
                          TRANSPORT_FILE_MAX, len);
-    if (!str_empty(path) && names_directory(path))
-        return error_set(error, ERROR_INVALID, "'%.200s': is a directory", path);
-    int r = file_job(t, &kind_upload, target, path, timeout_ms, done, userdata, &job, error);
-    if (r < 0)
+    if ((r = upload_path_check(path, error)) < 0)
+        return r;
+    if ((r = file_job(t, &kind_upload, target, path, timeout_ms, done, userdata, &job, error)) < 0)
         return r;
     job->data = xmemdup(data, len);
     job->data_len = len;

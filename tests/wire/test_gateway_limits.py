@@ -104,9 +104,10 @@ def test_answers_that_nobody_reads_are_counted(narrow, execs, api):  # noqa: F81
     api.wait_for(lambda: not refused(), timeout=30, what="room again")
 
 
-@pytest.mark.parametrize("path", ["new/.", "new/..", "new/", ".."])
-def test_names_that_only_a_directory_can_have(gw, sandbox, execs, path):  # noqa: F811
-    assert "is a directory" in gw.call("upload_file", path=path, content="x", **sandbox).error_text
+@pytest.mark.parametrize("path,words", [("new/.", "is a directory"), ("new/..", "is a directory"), ("..", "is a directory"),
+                                        ("new/", "name of the file is missing"), ("/", "name of the file is missing")])
+def test_names_that_only_a_directory_can_have(gw, sandbox, execs, path, words):  # noqa: F811
+    assert words in gw.call("upload_file", path=path, content="x", **sandbox).error_text
     assert os.listdir(execs.cwd) == []
 
 
