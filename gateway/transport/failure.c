@@ -10,6 +10,30 @@
 #define QUOTED_MAX 200       /* of a foreign text in a message */
 #define CLOCKS_APART_MS 2000 /* finishedAt is in whole seconds, of another machine's clock */
 
+/* --- what to do next --- */
+
+/* Of a path. ERROR_DENIED in the tables is the sandbox's own refusal: that is for the caller to
+ * avoid, while the kind towards the caller means a right in the cluster that is missing. */
+static int path_error(Error **error, ErrorKind kind, const char *path, const char *meaning)
+{
+    int r;
+
+    if (kind != ERROR_DENIED)
+        return error_set(error, kind, "'%s': %s", path, meaning);
+    r = error_set(error, ERROR_INVALID, "'%s': %s", path, meaning);
+    return error_hint(error, r,
+                      "Take a path that the sandbox's user may use, such as one in /tmp or in the "
+                      "working directory");
+}
+
+int failure_of_image(Error **error, const char *meaning)
+{
+    int r = error_set(error, ERROR_INVALID, "%s", meaning);
+
+    return error_hint(error, r,
+                      "It is the image that lacks it: call create_sandbox with another warm pool");
+}
+
 /* --- what tools print --- */
 
 typedef struct ToolMessage {
@@ -94,7 +118,7 @@ static int failure_of_messages(const char *path, const char *messages, Error **e
     const char *line = last_line(messages, &len);
 
     if (m)
-        return error_set(error, m->kind, "'%s': %s", path, m->meaning);
+        return path_error(error, m->kind, path, m->meaning);
     if (len == 0)
         return error_set(error, ERROR_UNAVAILABLE, "'%s': the sandbox's tools failed", path);
     return error_set(error, ERROR_INVALID, "'%s': the sandbox says: %.*s", path,
@@ -118,6 +142,15 @@ static const Word words[] = {
     {"damaged", ERROR_UNAVAILABLE, "did not arrive whole; what was there before is unchanged"},
 };
 
+static int no_tool(Error **error, const char *tool)
+{
+    int r = error_set(error, ERROR_INVALID, "the sandbox's image has no '%s'", tool);
+
+    return error_hint(error, r,
+                      "Call execute_command to do it with what the image has, or create_sandbox "
+                      "with another warm pool");
+}
+
 int failure_of_word(const char *word, const char *whole_path, const char *messages, Error **error)
 {
     char shown[FAILURE_PATH_MAX];
@@ -125,19 +158,20 @@ int failure_of_word(const char *word, const char *whole_path, const char *messag
 
     for (size_t i = 0; i < ARRAY_SIZE(words); i++)
         if (str_eq(words[i].word, word))
-            return error_set(error, words[i].kind, "'%s': %s", path, words[i].meaning);
+            return path_error(error, words[i].kind, path, words[i].meaning);
     if (str_starts_with(word, "large "))
         return error_set(error, ERROR_TOO_LARGE, "'%s': has %s bytes, that is too large", path,
                          word + strlen("large "));
     if (str_starts_with(word, "tool "))
-        return error_set(error, ERROR_INVALID, "the sandbox's image has no '%s'",
-                         word + strlen("tool "));
+        return no_tool(error, word + strlen("tool "));
     if (str_eq(word, "missing") || str_eq(word, "failed"))
         return failure_of_messages(path, messages, error);
     return error_set(error, ERROR_INTERNAL, "the sandbox answered '%.40s'", word);
 }
 
 /* --- the runtime --- */
+
+#define NO_SHELL "the sandbox's image has no shell (sh), so nothing can be run in it"
 
 typedef struct RuntimeMessage {
     const char *part, *also; /* both are in the message */
@@ -146,12 +180,10 @@ typedef struct RuntimeMessage {
 } RuntimeMessage;
 
 static const RuntimeMessage runtime_messages[] = {
-    {"executable file", "not found", ERROR_INVALID,
-     "the sandbox's image has no shell (sh), so nothing can be run in it"},
+    {"executable file", "not found", ERROR_INVALID, NO_SHELL},
     {"exec: \"sh\"", "permission denied", ERROR_INVALID,
      "the sandbox's image has a shell that may not be executed"},
-    {"stat sh", "no such file", ERROR_INVALID,
-     "the sandbox's image has no shell (sh), so nothing can be run in it"},
+    {"stat sh", "no such file", ERROR_INVALID, NO_SHELL},
     {"chdir to cwd", "", ERROR_INVALID, "the image's working directory does not exist"},
     {"container not found", "", ERROR_UNAVAILABLE, "the sandbox's container is not running"},
     {"CONTAINER_EXITED", "", ERROR_UNAVAILABLE, "the sandbox's container has ended"},
@@ -163,16 +195,22 @@ static const RuntimeMessage runtime_messages[] = {
      "the sandbox has reached its limit of processes"},
 };
 
+static int runtime_error(Error **error, const RuntimeMessage *m)
+{
+    if (m->kind == ERROR_INVALID)
+        return failure_of_image(error, m->meaning);
+    return error_set(error, m->kind, "%s", m->meaning);
+}
+
 int failure_of_status(const ExecStatus *status, Error **error)
 {
     const char *message = status->message ? status->message : "";
 
     for (size_t i = 0; i < ARRAY_SIZE(runtime_messages); i++)
         if (strstr(message, runtime_messages[i].part) && strstr(message, runtime_messages[i].also))
-            return error_set(error, runtime_messages[i].kind, "%s", runtime_messages[i].meaning);
+            return runtime_error(error, &runtime_messages[i]);
     if (status->exit_code == 126 || status->exit_code == 127)
-        return error_set(error, ERROR_INVALID,
-                         "the sandbox's image has no shell (sh), so nothing can be run in it");
+        return failure_of_image(error, NO_SHELL);
     if (status->exit_code == 137)
         return error_set(error, ERROR_UNAVAILABLE, "the shell was killed before it could start");
     return error_set(error, ERROR_UNAVAILABLE, "no shell could be started in the sandbox");

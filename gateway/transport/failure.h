@@ -22,6 +22,8 @@ int failure_of_word(const char *word, const char *path, const char *messages, Er
 bool failure_is_absence(const char *messages);
 /* The exec ended with this Status before the shell said hello: nothing ran. */
 int failure_of_status(const ExecStatus *status, Error **error);
+/* No tool can work in the sandbox, as its image is: another one is needed. */
+int failure_of_image(Error **error, const char *meaning);
 /* The upgrade was refused with this HTTP status. */
 int failure_of_refusal(const TransportTarget *target, int http_status, Error **error);
 /* What a Pod object says about a container in which nothing can be started; 0 and no error where it

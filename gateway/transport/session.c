@@ -54,13 +54,18 @@ static void session_close(Session *s)
         ws_close(s->conn);
 }
 
+static void session_end(Session *s)
+{
+    session_finish(s);
+    session_close(s);
+}
+
 static void session_fail(Session *s, ErrorKind kind, const char *text)
 {
     TransportJob *job = job_of(s);
 
     error_set(&job->error, kind, "cannot %s: %s", job->kind->verb, text);
-    session_finish(s);
-    session_close(s);
+    session_end(s);
 }
 
 static void flush_output(const char *data, size_t len, void *userdata)
@@ -90,8 +95,7 @@ static void session_lost(Session *s, const char *why)
         trailer_flush(&s->scans[i], stream_fns[i], job);
     kind_command_lost(job);
     job->ask_pod = job->container_id != NULL;
-    session_finish(s);
-    session_close(s);
+    session_end(s);
 }
 
 static void session_complete(Session *s)
@@ -116,8 +120,7 @@ static void session_not_started(Session *s, const char *why)
         !status.success) {
         (void)failure_of_status(&status, &job->error);
         job->ask_pod = job->error->kind == ERROR_UNAVAILABLE;
-        session_finish(s);
-        session_close(s);
+        session_end(s);
     } else {
         session_fail(s, ERROR_UNAVAILABLE, why);
     }
@@ -255,7 +258,9 @@ static void hello_take(Session *s, const char *data, size_t len)
     size_t want = strlen(SCRIPT_HELLO) - s->hello_len, n = len < want ? len : want;
 
     if (memcmp(data, &SCRIPT_HELLO[s->hello_len], n) != 0 || len > want) {
-        session_fail(s, ERROR_INVALID, "what runs as 'sh' in the sandbox is no POSIX shell");
+        (void)failure_of_image(&job_of(s)->error,
+                               "what runs as 'sh' in the sandbox's image is no POSIX shell");
+        session_end(s);
         return;
     }
     s->hello_len += n;

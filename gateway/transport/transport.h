@@ -98,9 +98,9 @@ typedef struct TransportResult {
 } TransportResult;
 
 /* error NULL: the job did what it was asked (for a command: it started; its end is in the result).
- * Otherwise nothing ran or the file is as it was: ERROR_NOT_FOUND (path; pod), ERROR_DENIED
- * (permission in the sandbox, or the right pods/exec is missing), ERROR_INVALID (directory where a
- * file is wanted, no shell in the image, …), ERROR_TOO_LARGE, ERROR_EXHAUSTED, ERROR_TIMEOUT,
+ * Otherwise nothing ran or the file is as it was: ERROR_NOT_FOUND (path; pod), ERROR_DENIED (the
+ * right pods/exec is missing), ERROR_INVALID (directory where a file is wanted, no permission in
+ * the sandbox, no shell in the image, …), ERROR_TOO_LARGE, ERROR_EXHAUSTED, ERROR_TIMEOUT,
  * ERROR_UNAVAILABLE. */
 typedef void (*TransportDoneFn)(TransportResult *result, const Error *error, void *userdata);
 

@@ -17,7 +17,7 @@ static void test_words_and_messages_of_tools(void **state)
         {"directory", "", ERROR_INVALID, "is a directory"},
         {"not_directory", "", ERROR_INVALID, "is not a directory"},
         {"special", "", ERROR_INVALID, "regular file"},
-        {"denied", "", ERROR_DENIED, "permission denied"},
+        {"denied", "", ERROR_INVALID, "permission denied"},
         {"large 77", "", ERROR_TOO_LARGE, "77 bytes"},
         {"tool find", "", ERROR_INVALID, "no 'find'"},
         {"damaged", "", ERROR_UNAVAILABLE, "unchanged"},
@@ -25,7 +25,7 @@ static void test_words_and_messages_of_tools(void **state)
         {"missing", "ls: cannot access '/x': No such file or directory\n", ERROR_NOT_FOUND,
          "no such file"},
         {"missing", "ls: /x: Not a directory\n", ERROR_NOT_FOUND, "not a directory"},
-        {"missing", "ls: /x: Permission denied\n", ERROR_DENIED, "permission denied"},
+        {"missing", "ls: /x: Permission denied\n", ERROR_INVALID, "permission denied"},
         {"missing", "ls: /x: File name too long\n", ERROR_INVALID, "too long"},
         {"missing", "ls: /x: Filename too long\n", ERROR_INVALID, "too long"},
         {"missing", "ls: /x: Symbolic link loop\n", ERROR_INVALID, "circle"},
@@ -36,7 +36,7 @@ static void test_words_and_messages_of_tools(void **state)
          "not a directory"},
         {"failed", "head: write error: No space left on device\n\n", ERROR_EXHAUSTED, "no space"},
         {"failed", "x: Disk quota exceeded\r\n", ERROR_EXHAUSTED, "quota"},
-        {"failed", "sh: cannot create /x: Read-only file system\n", ERROR_DENIED, "read-only"},
+        {"failed", "sh: cannot create /x: Read-only file system\n", ERROR_INVALID, "read-only"},
         {"failed", "mv: cannot move: Device or resource busy\n", ERROR_INVALID, "mounted"},
         {"failed", "head: error reading '/x': Input/output error\n", ERROR_UNAVAILABLE, "disk"},
         {"failed", "", ERROR_UNAVAILABLE, "tools failed"},
@@ -57,6 +57,29 @@ static void test_words_and_messages_of_tools(void **state)
         assert_non_null(strstr(error->message, cases[i].part));
         assert_true(strstr(error->message, "/the/path") || cases[i].kind == ERROR_INTERNAL ||
                     str_starts_with(cases[i].word, "tool"));
+    }
+}
+
+static void test_what_to_do_next(_unused_ void **state)
+{
+    static const struct {
+        const char *word, *messages, *part; /* part NULL: the tool's general advice */
+    } cases[] = {
+        {"denied", "", "/tmp"},
+        {"missing", "ls: /x: Permission denied\n", "/tmp"},
+        {"failed", "chmod: /x: Operation not permitted\n", "/tmp"},
+        {"failed", "sh: cannot create /x: Read-only file system\n", "/tmp"},
+        {"tool find", "", "another warm pool"},
+        {"directory", "", NULL},
+        {"missing", "ls: /x: No such file or directory\n", NULL},
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        _cleanup_error_ Error *error = NULL;
+        (void)failure_of_word(cases[i].word, "/the/path", cases[i].messages, &error);
+        assert_int_equal(error->hint != NULL, cases[i].part != NULL);
+        if (cases[i].part)
+            assert_non_null(strstr(error->hint, cases[i].part));
     }
 }
 
@@ -112,6 +135,8 @@ static void test_what_the_runtime_says(void **state)
         assert_int_equal(error->kind, cases[i].kind);
         assert_non_null(strstr(error->message, cases[i].part));
         assert_null(strstr(error->message, "10.")); /* no addresses */
+        assert_int_equal(error->hint && strstr(error->hint, "create_sandbox with another"),
+                         cases[i].kind == ERROR_INVALID);
     }
 }
 
@@ -261,6 +286,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_words_and_messages_of_tools),
+        cmocka_unit_test(test_what_to_do_next),
         cmocka_unit_test(test_absence_is_not_ignorance),
         cmocka_unit_test(test_what_the_runtime_says),
         cmocka_unit_test(test_refusals_name_what_is_missing),

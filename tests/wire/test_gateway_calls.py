@@ -13,7 +13,7 @@ import time
 import pytest
 from cluster import NS, OWNER, OWNER_LABEL, Cluster, Controller, ready, running
 from fakeapi import CLAIMS, PODS, SANDBOXES, apply_then_drop, apply_then_hold, status
-from fakeexec import FakeExec, is_exec, kill_left_over
+from fakeexec import FakeExec, failure, is_exec, kill_left_over
 from gateway import Gateway, in_background
 
 ALICE = {"username": "system:serviceaccount:team:alice", "uid": "u-alice", "groups": []}
@@ -43,14 +43,18 @@ def execs(api, tmp_path):
     kill_left_over()  # a container that goes takes its processes along
 
 
-@pytest.fixture
-def sandbox(cluster, gw, execs):
+def ready_sandbox(gw, cluster):
     """A ready sandbox of alice's; the arguments that name it."""
     cluster.claim("c1", ALICE_OWNER)
     cluster.bind("c1")
     arguments = {"sandbox_claim_name": "c1", "namespace": NS}
     cluster.api.wait_for(lambda: gw.call("get_sandbox_status", **arguments).structured["ready"], what="ready")
     return arguments
+
+
+@pytest.fixture
+def sandbox(cluster, gw, execs):
+    return ready_sandbox(gw, cluster)
 
 
 def claims_posted(api):
@@ -473,6 +477,20 @@ def test_file_errors_say_what_is_wrong(gw, sandbox, tmp_path):
             ("upload_file", {"path": "a", "content": "!", "binary": True}, "base64")):
         text = gw.call(tool, **sandbox, **more).error_text
         assert re.search(words, text, re.I), (tool, text)
+
+
+def test_what_the_sandbox_denies_is_no_missing_right(gw, sandbox):
+    text = gw.call("upload_file", **sandbox, path="/sys/nothing", content="x").error_text
+    assert re.search("permission denied|read-only|not permit", text) and "/tmp" in text and "administrator" not in text
+    gw.wait_log("tool=upload_file outcome=invalid")
+
+
+def test_image_without_a_shell_needs_another_pool(gw, sandbox, execs):
+    execs.start_failure = lambda _request: failure('exec: "sh": executable file not found in $PATH: unknown')
+    for tool, more in TOOLS.items():
+        if tool != "delete_sandbox":
+            text = gw.call(tool, **sandbox, **more).error_text
+            assert "no shell" in text and "create_sandbox with another warm pool" in text and "corrected" not in text
 
 
 @pytest.mark.slow
