@@ -177,10 +177,6 @@ static void succeed(Call *c, const Buf *structured, const char *text)
     if (!structured || buf_check(structured, "the answer", &error) == 0)
         mcp_write_tool_result(&json, c->request.era, c->request.id, structured, text);
     if (error || buf_check(&json, "the answer", &error) < 0) {
-        (void)error_hint(&error, 0,
-                         "Call %s for less at a time (a file with binary=true takes "
-                         "less room than text full of control characters)",
-                         c->request.tool->name);
         finish_error(c, error);
         return;
     }

@@ -46,9 +46,14 @@ static void write_step(Buf *out, const Tool *tool, const char *step)
     }
 }
 
+static const char *next_step(const Tool *tool, ErrorKind kind)
+{
+    return kind == ERROR_TOO_LARGE && tool->too_large ? tool->too_large : next_steps[kind];
+}
+
 void tool_write_advice(Buf *out, const Tool *tool, const Error *error)
 {
-    const char *step = next_steps[error->kind];
+    const char *step = next_step(tool, error->kind);
 
     write_sentence(out, error->message);
     write_sentence(out, error_is_retryable(error) ? "The same call may succeed later"

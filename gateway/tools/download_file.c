@@ -100,6 +100,8 @@ const Tool tool_download_file = {
     TOOL_OUTPUTS(outputs),
     .verb = "create",
     .subresource = "files",
+    .too_large = "Cut it into parts with execute_command (split or dd), then call %s for each of "
+                 "them; with binary=true it takes the least room",
     .digest_offset = offsetof(FileArgs, path),
     .check = check,
     .run = run,

@@ -31,6 +31,19 @@ static void test_three_parts(_unused_ void **state)
     assert_string_equal(hinted, "it is away. The same call may succeed later. Call it later.");
 }
 
+static void test_tool_that_cannot_take_less(_unused_ void **state)
+{
+    _cleanup_buf_ Buf out = BUF_INIT(ADVICE_MAX);
+    _cleanup_error_ Error *error = NULL;
+    const Tool whole = {.name = "whole", .too_large = "Cut it, then call %s for each part"};
+
+    (void)error_set(&error, ERROR_TOO_LARGE, "it is large");
+    tool_write_advice(&out, &whole, error);
+    assert_string_equal(buf_str(&out),
+                        "it is large. Repeating the same call does not help. Cut it, "
+                        "then call whole for each part.");
+}
+
 static void test_every_kind_says_what_next(_unused_ void **state)
 {
     for (int kind = 0; kind < ERROR_KIND_MAX; kind++) {
@@ -58,6 +71,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_three_parts),
+        cmocka_unit_test(test_tool_that_cannot_take_less),
         cmocka_unit_test(test_every_kind_says_what_next),
         cmocka_unit_test(test_long_message_is_whole),
     };

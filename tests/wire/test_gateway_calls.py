@@ -493,6 +493,15 @@ def test_image_without_a_shell_needs_another_pool(gw, sandbox, execs):
             assert "no shell" in text and "create_sandbox with another warm pool" in text and "corrected" not in text
 
 
+def test_file_beyond_the_limit(api, cluster, execs, tmp_path):
+    """There is no way to ask download_file for a part, so the parts are made in the sandbox."""
+    with Gateway(api, tmp_path, "--max-file-bytes=1000") as gw:
+        arguments = ready_sandbox(gw.ready(), cluster)
+        (tmp_path / "sandbox/big").write_bytes(b"x" * 1001)
+        text = gw.call("download_file", **arguments, path="big").error_text
+        assert "1001 bytes" in text and "execute_command" in text and "split" in text and "less at a time" not in text
+
+
 @pytest.mark.slow
 def test_large_file(gw, sandbox, tmp_path):
     data = hashlib.shake_256(b"seed").digest(16 * 1024 * 1024)
