@@ -119,6 +119,9 @@ static void on_found(const SandboxView *view, const Error *failed, void *userdat
     }
     if (view->state == SANDBOX_MISSING) {
         (void)run_unusable(view, call_args(c), &error);
+        (void)error_hint(&error, 0,
+                         "It may be deleted already, or its lifetime has ended: then nothing is "
+                         "left to do. Otherwise check the name and the namespace");
         call_fail(c, error);
         return;
     }
