@@ -215,6 +215,18 @@ static char *problem_of(const JsonValue *pod, const JsonValue *state)
     return problem_text(json_str(pod, "status.reason"), json_str(pod, "status.message"));
 }
 
+/* The kubelet tries again, but it takes somebody to mend the image or the pod's template. */
+static bool is_lasting(const char *reason)
+{
+    static const char *const reasons[] = {"ErrImageNeverPull", "ErrImagePull", "ImagePullBackOff",
+                                          "InvalidImageName", "CreateContainerConfigError"};
+
+    for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
+        if (str_eq(reason, reasons[i]))
+            return true;
+    return false;
+}
+
 PodModel *pod_model_new(const JsonValue *object)
 {
     PodModel *p = xnew(PodModel);
@@ -230,6 +242,7 @@ PodModel *pod_model_new(const JsonValue *object)
     p->container_id = text_dup(json_str(status, "containerID"));
     p->container_running = json_get(state, "running") != NULL;
     p->problem = p->container_running ? NULL : problem_of(object, state);
+    p->cannot_start = is_lasting(json_str(json_get(state, "waiting"), "reason"));
     p->deleting = is_deleting(object);
     return p;
 }

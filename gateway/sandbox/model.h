@@ -55,6 +55,7 @@ typedef struct PodModel {
     char *container;        /* the one commands run in */
     char *container_id;     /* of its latest run; NULL: it has not started */
     bool container_running; /* false also while unknown */
+    bool cannot_start;      /* no waiting cures it: its image or its configuration is wrong */
     char *problem;          /* why it does not run, in the words of kubelet or scheduler; or NULL */
     bool deleting;
 } PodModel;

@@ -77,6 +77,7 @@ static void resolve_pod(SandboxView *v, const char *name, const PodModel *pod)
                                        : "completed");
     } else if (!pod->container_running) {
         v->settling = v->claim->ready.ready;
+        v->cannot_start = pod->cannot_start;
         say(v, "ContainerNotRunning", "Its container does not run: %s", problem);
     } else {
         v->state = v->claim->ready.ready ? SANDBOX_READY : SANDBOX_RUNNING;

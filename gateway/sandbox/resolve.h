@@ -20,6 +20,7 @@ typedef enum SandboxState {
 typedef struct SandboxView {
     SandboxState state;
     bool settling;        /* declared ready, but the watches have not shown all of it yet */
+    bool cannot_start;    /* its pod's image or configuration is wrong */
     bool failed;          /* waiting cannot help */
     const char *reason;   /* machine word; never NULL; borrowed as the models are */
     ClaimModel *claim;    /* NULL where missing */

@@ -269,7 +269,12 @@ static void on_deadline(void *userdata)
                     view.state == SANDBOX_MISSING ? "the gateway has not seen it yet"
                                                   : view.message,
                     view.reason);
-    (void)error_hint(&s->ended, 0, "Call create_sandbox again with a longer sandbox_ready_timeout");
+    (void)error_hint(&s->ended, 0, "%s",
+                     view.cannot_start
+                         ? "Its container cannot be started, and a longer sandbox_ready_timeout "
+                           "does not change that. Tell the administrator of the warm pool, or call "
+                           "create_sandbox with another one"
+                         : "Call create_sandbox again with a longer sandbox_ready_timeout");
     undo(c);
 }
 

@@ -245,22 +245,30 @@ static void test_pods_that_do_not_run(void **state)
 {
     static const struct {
         const char *more, *status, *reason, *words;
-        bool failed;
+        bool failed, cannot_start;
     } rows[] = {
         {"",
          "{\"phase\":\"Pending\",\"conditions\":[{\"type\":\"PodScheduled\",\"status\":"
          "\"False\",\"reason\":\"Unschedulable\",\"message\":\"0/1 nodes\"}]}",
-         "ContainerNotRunning", "Unschedulable: 0/1 nodes", false},
+         "ContainerNotRunning", "Unschedulable: 0/1 nodes", false, false},
         {"",
          "{\"phase\":\"Pending\",\"containerStatuses\":[{\"name\":\"main\",\"state\":{"
          "\"waiting\":{\"reason\":\"ImagePullBackOff\",\"message\":\"no such image\"}}}]}",
-         "ContainerNotRunning", "ImagePullBackOff: no such image", false},
+         "ContainerNotRunning", "ImagePullBackOff: no such image", false, true},
+        {"",
+         "{\"phase\":\"Pending\",\"containerStatuses\":[{\"name\":\"main\",\"state\":{"
+         "\"waiting\":{\"reason\":\"ErrImageNeverPull\"}}}]}",
+         "ContainerNotRunning", "ErrImageNeverPull", false, true},
+        {"",
+         "{\"phase\":\"Pending\",\"containerStatuses\":[{\"name\":\"main\",\"state\":{"
+         "\"waiting\":{\"reason\":\"ContainerCreating\"}}}]}",
+         "ContainerNotRunning", "ContainerCreating", false, false},
         {"", "{\"phase\":\"Failed\",\"reason\":\"Evicted\",\"message\":\"low on disk\"}",
-         "PodFailed", "Evicted: low on disk", true},
-        {"", "{\"phase\":\"Succeeded\"}", "PodSucceeded", "completed", true},
+         "PodFailed", "Evicted: low on disk", true, false},
+        {"", "{\"phase\":\"Succeeded\"}", "PodSucceeded", "completed", true, false},
         {",\"deletionTimestamp\":\"2026-01-01T00:00:00Z\"", RUNNING, "PodTerminating", "deleted",
-         false},
-        {"", "{}", "ContainerNotRunning", "no reason", false},
+         false, false},
+        {"", "{}", "ContainerNotRunning", "no reason", false, false},
     };
     Store *s = *state;
 
@@ -274,6 +282,7 @@ static void test_pods_that_do_not_run(void **state)
         assert_int_equal(v.state, SANDBOX_NOT_READY);
         assert_string_equal(v.reason, rows[i].reason);
         assert_int_equal(v.failed, rows[i].failed);
+        assert_int_equal(v.cannot_start, rows[i].cannot_start);
         if (!strstr(v.message, rows[i].words))
             fail_msg("row %zu: %s", i, v.message);
     }

@@ -114,6 +114,7 @@ def test_create_times_out_and_names_the_claim(gw, cluster):
     text = gw.call("create_sandbox", warmpool="pool", namespace=NS, sandbox_ready_timeout=1).error_text
     assert 1 <= time.monotonic() - began < 20
     assert re.search(r"sandbox-claim-[0-9a-f]+", text) and "within 1 seconds" in text
+    assert "again with a longer sandbox_ready_timeout" in text
     assert cluster.claims() == []
 
 
@@ -124,7 +125,9 @@ def test_create_says_why_a_pod_does_not_start(gw, api, cluster):
         {"name": "main", "state": {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}}]}
     cluster.bind(cluster.claims()[0]["metadata"]["name"], pod_status=pending,
                  condition=ready("False", "DependenciesNotReady", "Pod exists with phase: Pending"))
-    assert "ImagePullBackOff: no such image" in wait().error_text
+    text = wait().error_text
+    assert "ImagePullBackOff: no such image" in text
+    assert "Tell the administrator" in text and "again with a longer" not in text
 
 
 def test_create_ends_when_the_claim_is_deleted(gw, api, cluster):
