@@ -44,9 +44,10 @@ static const char *const notes[COMMAND_END_MAX] = {
 static const char *const ended_notes[COMMAND_END_MAX] = {
     [COMMAND_OOM] = "The sandbox ran out of memory and the kernel killed all of its container: "
                     "other processes and files outside of volumes are gone with it.",
-    [COMMAND_LOST] = "The sandbox's container or pod was ended while the command ran: processes "
-                     "and files outside of volumes are gone with it. Check its effects before "
-                     "running it again.",
+    [COMMAND_LOST] = "The sandbox's container or pod was ended while the command ran (deleted, "
+                     "expired or killed): the command ends with it, as do other processes and "
+                     "files outside of volumes. Call get_sandbox_status to see what "
+                     "is left. Check its effects before running it again.",
 };
 
 static void write_part(JsonWriter *w, const char *name, const OutputPart *part)

@@ -47,9 +47,18 @@ static void job_settle(TransportJob *job)
         job_free(job);
 }
 
+/* Also where nobody was asked about a lost command, or a namesake of its pod has answered. */
+static bool pod_has_ended(const TransportJob *job)
+{
+    return job->kind->is_command && job->result.ended == COMMAND_LOST &&
+           atomic_load(&job->end_ms) != 0;
+}
+
 void job_deliver(TransportJob *job)
 {
     job->delivered = true;
+    if (pod_has_ended(job))
+        job->result.container_ended = true;
     job->done(job->error ? NULL : &job->result, job->error, job->userdata);
     job_settle(job);
 }

@@ -46,7 +46,7 @@ typedef enum CommandEnd {
     COMMAND_TIMED_OUT, /* 124; the process group was killed */
     COMMAND_OOM,       /* 137 and the memory controller's kill counter rose, or the pod says so */
     COMMAND_CANCELLED, /* 130 */
-    COMMAND_LOST,      /* 255; the end was not seen, it may still run */
+    COMMAND_LOST,      /* 255; the end was not seen: see container_ended */
     COMMAND_END_MAX,
 } CommandEnd;
 const char *command_end_to_string(CommandEnd end);
@@ -79,7 +79,9 @@ typedef struct TransportResult {
     /* command */
     CommandEnd ended;
     int exit_code;
-    bool container_ended; /* known where the end was not seen: the container is gone, or going */
+    /* Where the end was not seen: true: the container is gone, or going; false: it may still run.
+     */
+    bool container_ended;
     OutputPart out, err;
     int64_t duration_ms;
     /* upload */
