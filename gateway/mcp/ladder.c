@@ -32,11 +32,18 @@ McpEra mcp_era_of_headers(const McpHeaders *headers)
     return mcp_version_looks_modern(headers->protocol_version) ? MCP_ERA_MODERN : MCP_ERA_LEGACY;
 }
 
-static int missing_meta(McpFailure *failure)
+#define SUPPORTED "(supported: 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05)"
+
+static int missing_meta(const McpHeaders *headers, McpFailure *failure)
 {
+    const char *version = headers->protocol_version;
+    bool unknown =
+        version && !str_eq(version, MCP_VERSION_MODERN) && !mcp_version_is_legacy(version);
+
     return mcp_fail(failure, 400, MCP_INVALID_PARAMS,
                     "params._meta must hold \"" MCP_META_VERSION "\" (a string) and "
-                    "\"" MCP_META_CAPABILITIES "\" (an object)");
+                    "\"" MCP_META_CAPABILITIES "\" (an object)%s",
+                    unknown ? "; MCP-Protocol-Version is not supported either " SUPPORTED : "");
 }
 
 static int check_legacy(const McpHeaders *headers, const McpMessage *m, McpFailure *failure)
@@ -44,11 +51,10 @@ static int check_legacy(const McpHeaders *headers, const McpMessage *m, McpFailu
     const char *version = headers->protocol_version;
 
     if (str_eq(m->method, "server/discover") || mcp_version_looks_modern(version))
-        return missing_meta(failure);
+        return missing_meta(headers, failure);
     if (version && !mcp_version_is_legacy(version))
         return mcp_fail(failure, 400, MCP_INVALID_REQUEST,
-                        "Bad Request: MCP-Protocol-Version is not supported (supported: "
-                        "2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05)");
+                        "Bad Request: MCP-Protocol-Version is not supported " SUPPORTED);
     return 0;
 }
 
@@ -121,13 +127,13 @@ static int check_modern(const McpHeaders *headers, const McpMessage *m, const Js
     int r;
 
     if (!claimed)
-        return missing_meta(failure);
+        return missing_meta(headers, failure);
     if ((r = check_version(headers, claimed, failure)) < 0)
         return r;
     if ((r = check_routing(headers, m, failure)) < 0)
         return r;
     if (json_type(json_get(meta, MCP_META_CAPABILITIES)) != JSON_OBJECT)
-        return missing_meta(failure);
+        return missing_meta(headers, failure);
     return 0;
 }
 

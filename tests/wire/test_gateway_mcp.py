@@ -113,6 +113,11 @@ def test_modern_routing_headers(gw, headers, code):
 
 
 def test_modern_version_errors(gw):
+    reply = gw.rpc("tools/list", {}, MCP_Protocol_Version="2030-01-01", Mcp_Method="tools/list")
+    assert (reply.status, reply.json["error"]["code"]) == (400, -32602)
+    assert "_meta" in reply.json["error"]["message"] and f"supported: {MODERN}" in reply.json["error"]["message"]
+    reply = gw.rpc("tools/list", {}, MCP_Protocol_Version=MODERN, Mcp_Method="tools/list")
+    assert reply.json["error"]["code"] == -32602 and "supported" not in reply.json["error"]["message"]
     meta = META | {"io.modelcontextprotocol/protocolVersion": "2027-01-01"}
     reply = gw.rpc("tools/list", {"_meta": meta}, MCP_Protocol_Version="2027-01-01", Mcp_Method="tools/list")
     assert (reply.status, reply.json["error"]["code"]) == (400, -32022)
