@@ -57,13 +57,14 @@ static void show_counts(Manager *m)
     metrics_set(m->metrics, METRIC_CALLS_UNDER_WAY, NULL, NULL, (double)calls_pending(m->calls));
     metrics_set(m->metrics, METRIC_TRANSPORT_JOBS, NULL, NULL,
                 (double)transport_jobs(m->transport));
-    metrics_set(m->metrics, METRIC_REVIEWS, "token", NULL,
-                (double)authenticator_asked(m->authenticator));
-    metrics_set(m->metrics, METRIC_REVIEWS, "access", NULL,
-                (double)authorizer_asked(m->authorizer));
-    metrics_set(m->metrics, METRIC_LIVE_READS, NULL, NULL, (double)lookups_live_reads(m->lookups));
-    metrics_set(m->metrics, METRIC_ACTIVITY_PATCHES, NULL, NULL,
-                (double)activity_patches(m->activity));
+    metrics_raise(m->metrics, METRIC_REVIEWS, "token", NULL,
+                  (double)authenticator_asked(m->authenticator));
+    metrics_raise(m->metrics, METRIC_REVIEWS, "access", NULL,
+                  (double)authorizer_asked(m->authorizer));
+    metrics_raise(m->metrics, METRIC_LIVE_READS, NULL, NULL,
+                  (double)lookups_live_reads(m->lookups));
+    metrics_raise(m->metrics, METRIC_ACTIVITY_PATCHES, NULL, NULL,
+                  (double)activity_patches(m->activity));
 }
 
 /* Ready once the caches were filled; an API server that goes away later makes calls fail with a

@@ -19,24 +19,26 @@ static const MetricSpec specs[METRIC_GATEWAY_MAX] = {
                                 NULL, NULL, 0},
     [METRIC_STREAMS] = {"sandbox_gateway_streams_total", METRIC_COUNTER,
                         "Answers that became a stream of server-sent events", NULL, NULL, NULL, 0},
-    [METRIC_REVIEWS] = {"sandbox_gateway_reviews", METRIC_GAUGE,
-                        "Reviews that the API server was asked for since the start, by kind "
-                        "(token, access)",
+    [METRIC_REVIEWS] = {"sandbox_gateway_reviews_total", METRIC_COUNTER,
+                        "Reviews that the API server was asked for, by kind (token, access)",
                         "kind", NULL, NULL, 0},
     [METRIC_CACHE_OBJECTS] = {"sandbox_gateway_cache_objects", METRIC_GAUGE,
                               "Objects in the watch cache by resource", "resource", NULL, NULL, 0},
-    [METRIC_LIVE_READS] = {"sandbox_gateway_live_reads", METRIC_GAUGE,
-                           "Reads of claims that the cache did not show, since the start", NULL,
-                           NULL, NULL, 0},
-    [METRIC_ACTIVITY_PATCHES] = {"sandbox_gateway_activity_patches", METRIC_GAUGE,
-                                 "Patches that recorded activity on claims, since the start", NULL,
-                                 NULL, NULL, 0},
+    [METRIC_LIVE_READS] = {"sandbox_gateway_live_reads_total", METRIC_COUNTER,
+                           "Reads of claims that the cache did not show", NULL, NULL, NULL, 0},
+    [METRIC_ACTIVITY_PATCHES] = {"sandbox_gateway_activity_patches_total", METRIC_COUNTER,
+                                 "Patches that recorded activity on claims", NULL, NULL, NULL, 0},
     [METRIC_TRANSPORT_JOBS] = {"sandbox_gateway_transport_jobs", METRIC_GAUGE,
                                "Commands and file transfers queued or running", NULL, NULL, NULL,
                                0},
+    [METRIC_BUILD_INFO] = {"sandbox_gateway_build_info", METRIC_GAUGE, "1, with the version",
+                           "version", NULL, NULL, 0},
 };
 
 Metrics *gateway_metrics_new(void)
 {
-    return metrics_new(specs, METRIC_GATEWAY_MAX);
+    Metrics *m = metrics_new(specs, METRIC_GATEWAY_MAX);
+
+    metrics_set(m, METRIC_BUILD_INFO, SANDBOX_VERSION, NULL, 1);
+    return m;
 }

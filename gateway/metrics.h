@@ -15,6 +15,7 @@ typedef enum GatewayMetric {
     METRIC_LIVE_READS,
     METRIC_ACTIVITY_PATCHES,
     METRIC_TRANSPORT_JOBS,
+    METRIC_BUILD_INFO,
     METRIC_GATEWAY_MAX,
 } GatewayMetric;
 

@@ -61,6 +61,7 @@ static void series_free(Series *s)
 
 static void metric_init(Metric *m, const MetricSpec *spec)
 {
+    assert((spec->type == METRIC_COUNTER) == str_ends_with(spec->name, "_total"));
     m->spec = spec;
     m->single = series_new(spec, OTHER, OTHER);
     if (spec->label1)
@@ -177,6 +178,19 @@ void metrics_add(Metrics *m, size_t metric, const char *v1, const char *v2, doub
     assert(at->spec->type != METRIC_HISTOGRAM);
     assert(at->spec->type != METRIC_COUNTER || delta >= 0);
     series_add(series_find(at, v1, v2, true), delta);
+}
+
+void metrics_raise(Metrics *m, size_t metric, const char *v1, const char *v2, double total)
+{
+    Metric *at = metric_at(m, metric);
+
+    assert(at->spec->type == METRIC_COUNTER);
+    Series *s = series_find(at, v1, v2, true);
+    uint64_t old = atomic_load_explicit(&s->number, memory_order_relaxed);
+    while (bits_to_double(old) < total &&
+           !atomic_compare_exchange_weak_explicit(&s->number, &old, double_to_bits(total),
+                                                  memory_order_relaxed, memory_order_relaxed))
+        ;
 }
 
 void metrics_set(Metrics *m, size_t metric, const char *v1, const char *v2, double value)

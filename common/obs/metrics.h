@@ -3,7 +3,7 @@
  * Metrics registry with Prometheus text exposition 0.0.4. Metrics are rows of a static table;
  * updating is lock-free and thread-safe. A metric has at most two labels; at most
  * METRIC_SERIES_MAX label sets per metric, further ones are counted under "other". Label values are
- * cut at 128 bytes.
+ * cut at 128 bytes. What only grows is a counter, and its name ends in _total.
  */
 #pragma once
 
@@ -34,6 +34,8 @@ typedef struct Metrics Metrics;
 Metrics *metrics_new(const MetricSpec *specs, size_t n_specs);
 Metrics *metrics_free(Metrics *m);
 void metrics_add(Metrics *m, size_t metric, const char *v1, const char *v2, double delta);
+/* A counter that is kept elsewhere: raised to its total, never lowered. */
+void metrics_raise(Metrics *m, size_t metric, const char *v1, const char *v2, double total);
 void metrics_set(Metrics *m, size_t metric, const char *v1, const char *v2, double value);
 void metrics_observe(Metrics *m, size_t metric, const char *v1, const char *v2, double value);
 double metrics_get(Metrics *m, size_t metric, const char *v1, const char *v2); /* tests */

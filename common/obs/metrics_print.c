@@ -82,6 +82,15 @@ static void print_sample(Buf *out, const Metric *m, const Series *s, const char 
     buf_append_char(out, '\n');
 }
 
+/* To twelve digits: the ones behind are errors of adding, by and by. */
+static double rounded(double value)
+{
+    char text[40];
+
+    (void)snprintf(text, sizeof text, "%.12g", value);
+    return strtod(text, NULL);
+}
+
 /* The count is the sum of the buckets as they were read, so that it agrees with the last one. */
 static void print_histogram(Buf *out, const Metric *m, Series *s)
 {
@@ -94,7 +103,7 @@ static void print_histogram(Buf *out, const Metric *m, Series *s)
         print_sample(out, m, s, "_bucket", buf_str(&le), (double)count);
         buf_done(&le);
     }
-    print_sample(out, m, s, "_sum", NULL, metric_series_value(s));
+    print_sample(out, m, s, "_sum", NULL, rounded(metric_series_value(s)));
     print_sample(out, m, s, "_count", NULL, (double)count);
 }
 

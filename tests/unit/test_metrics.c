@@ -94,6 +94,28 @@ static void test_page(void **state)
                 EMPTY_PLAIN "# HELP odd Odd.\n# TYPE odd gauge\n");
 }
 
+static void test_sum_has_no_errors_of_adding(void **state)
+{
+    Metrics *m = *state;
+
+    for (int i = 0; i < 982; i++)
+        metrics_observe(m, PLAIN_TIME, NULL, NULL, 0.001);
+    assert_true(page_has(m, "\nplain_seconds_sum 0.982\n"));
+}
+
+static void test_counter_kept_elsewhere(void **state)
+{
+    Metrics *m = *state;
+
+    metrics_raise(m, CALLS, "t", "ok", 0);
+    assert_true(page_has(m, "\ncalls_total{tool=\"t\",result=\"ok\"} 0\n"));
+    metrics_raise(m, CALLS, "t", "ok", 7);
+    metrics_raise(m, CALLS, "t", "ok", 5);
+    assert_true(metrics_get(m, CALLS, "t", "ok") == 7);
+    metrics_raise(m, CALLS, "t", "ok", 8);
+    assert_true(metrics_get(m, CALLS, "t", "ok") == 8);
+}
+
 static void test_escaping(void **state)
 {
     Metrics *m = *state;
@@ -263,6 +285,8 @@ int main(void)
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(test_page),
+        TEST(test_sum_has_no_errors_of_adding),
+        TEST(test_counter_kept_elsewhere),
         TEST(test_escaping),
         TEST(test_numbers),
         TEST(test_buckets_include_their_bound),
