@@ -376,8 +376,7 @@ def test_caller_leaves_while_the_pod_is_asked(gw, sandbox, api, execs, tmp_path)
     assert len(api.seen(is_pod_read)) < 4
 
 
-@pytest.mark.parametrize("how", ["deleted", "terminating", "replaced"])
-@pytest.mark.parametrize("how", ["deleted", pytest.param("terminating", marks=pytest.mark.long_wait)])
+@pytest.mark.parametrize("how", ["deleted", pytest.param("terminating", marks=pytest.mark.long_wait), "replaced"])
 def test_pod_that_goes_ends_its_command(gw, sandbox, api, tmp_path, how):
     wait = in_background(gw.call, "execute_command", **sandbox, command="touch begun; sleep 100", timeout=120)
     api.wait_for((tmp_path / "sandbox/begun").exists, what="the command runs")
@@ -386,7 +385,6 @@ def test_pod_that_goes_ends_its_command(gw, sandbox, api, tmp_path, how):
     api.store.delete(PODS, NS, "pool-x1")
     if how == "replaced":
         api.store.create(PODS, NS, {"metadata": {"name": "pool-x1"}, "status": {"phase": "Pending"}})
-    said = wait(20).structured
     said = wait().structured
     assert (said["ended"], said["exit_code"]) == ("lost", 255)
     assert "the command ends with it" in said["note"] and "may still run" not in said["note"]
