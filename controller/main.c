@@ -7,11 +7,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define EXIT_USAGE 2
+
 static int fail(const char *what, const Error *error)
 {
     log_error(what, LOGF_STR("error", error_message(error)),
-              LOGF_STR("hint", error && error->hint ? error->hint : ""));
+              LOGF_STR("hint", error ? error->hint : NULL));
     return EXIT_FAILURE;
+}
+
+static int fail_usage(const Error *error)
+{
+    (void)fprintf(stderr, "%s: %s\n", CONTROLLER_NAME, error_message(error));
+    if (error && error->hint)
+        (void)fprintf(stderr, "%s\n", error->hint);
+    return EXIT_USAGE;
 }
 
 int main(int argc, char **argv)
@@ -21,10 +31,8 @@ int main(int argc, char **argv)
     int r = config_load(argc, argv, &config, &error);
     if (r > 0)
         return EXIT_SUCCESS;
-    if (r < 0) {
-        (void)fprintf(stderr, "%s: %s\n", CONTROLLER_NAME, error_message(error));
-        return 2;
-    }
+    if (r < 0)
+        return fail_usage(error);
     log_init("controller", config.level, config.format);
     process_harden();
     log_info("starting", LOGF_STR("version", SANDBOX_VERSION),
