@@ -316,7 +316,8 @@ void log_write(LogLevel level, const char *site, const LogField *fields, size_t 
     va_end(ap);
     line_begin(&line, level, message);
     for (size_t i = 0; i < n_fields; i++)
-        line_put_field(&line, &fields[i]);
+        if (fields[i].key)
+            line_put_field(&line, &fields[i]);
     if (dropped > 0)
         line_put_field(&line, &LOGF_INT("dropped", dropped));
     line_end(&line);

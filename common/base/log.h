@@ -23,16 +23,16 @@ typedef enum LogLevel { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR, LOG_LEVEL_MAX 
 typedef enum LogFormat { LOG_FORMAT_TEXT, LOG_FORMAT_JSON, LOG_FORMAT_MAX } LogFormat;
 
 typedef struct LogField {
-    const char *key;
+    const char *key; /* NULL: the field is left out */
     const char *str; /* NULL: the number counts */
     int64_t num;
 } LogField;
 
 static inline LogField log_field_str(const char *key, const char *value)
 {
-    return (LogField){.key = key, .str = value ? value : ""};
+    return (LogField){.key = value ? key : NULL, .str = value};
 }
-#define LOGF_STR(k, v) log_field_str((k), (v)) /* NULL is logged as "" */
+#define LOGF_STR(k, v) log_field_str((k), (v)) /* NULL: no such field in the line */
 #define LOGF_INT(k, v) ((LogField){.key = (k), .num = (int64_t)(v)})
 
 /* component: "controller" or "gateway", a literal. Call once before threads start. */
