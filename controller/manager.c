@@ -62,6 +62,7 @@ static void publish_stats(Manager *m)
     count(m->metrics, METRIC_EVENTS_DROPPED, NULL, kube_events_dropped(m->events),
           &m->events_dropped);
     metrics_set(m->metrics, METRIC_QUEUE_DEPTH, "reconciler", NULL, (double)s.queued);
+    metrics_set(m->metrics, METRIC_QUEUE_DELAYED, NULL, NULL, (double)s.delayed);
     metrics_set(m->metrics, METRIC_INFLIGHT, NULL, NULL, (double)s.inflight);
 }
 

@@ -211,6 +211,7 @@ ReconcilerStats reconciler_stats(const Reconciler *r)
     ReconcilerStats stats = r->stats;
 
     stats.inflight = r->inflight;
-    stats.queued = workqueue_size(r->queue);
+    stats.queued = workqueue_depth(r->queue, r->now_ms);
+    stats.delayed = workqueue_delayed(r->queue, r->now_ms);
     return stats;
 }

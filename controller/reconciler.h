@@ -101,6 +101,8 @@ typedef struct ReconcilerStats {
     uint64_t outcomes[API_OUTCOME_MAX]; /* of ops */
     uint64_t spins;                     /* a key that kept writing without getting anywhere */
     uint64_t bad_objects;
-    size_t inflight, queued;
+    size_t inflight;
+    size_t queued;  /* keys that are due */
+    size_t delayed; /* keys that wait for a deadline or the end of a back-off */
 } ReconcilerStats;
 ReconcilerStats reconciler_stats(const Reconciler *r);

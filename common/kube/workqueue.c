@@ -22,6 +22,7 @@ typedef struct Item {
 struct WorkQueue {
     Hashmap *items;
     List ready; /* first added, first taken */
+    size_t n_ready;
     Heap timers;
 };
 
@@ -63,9 +64,16 @@ static Item *item_get(WorkQueue *q, const char *key)
     return item;
 }
 
+static void item_unready(WorkQueue *q, Item *item)
+{
+    if (list_linked(&item->ready))
+        q->n_ready--;
+    list_remove(&item->ready);
+}
+
 static void item_drop(WorkQueue *q, Item *item)
 {
-    list_remove(&item->ready);
+    item_unready(q, item);
     heap_remove(&q->timers, &item->timer);
     hashmap_remove(q->items, item->key);
     item_free(item);
@@ -81,10 +89,12 @@ static void item_drop_idle(WorkQueue *q, Item *item)
 
 static void item_make_ready(WorkQueue *q, Item *item)
 {
-    if (item->in_work)
+    if (item->in_work) {
         item->again = true;
-    else if (!list_linked(&item->ready))
+    } else if (!list_linked(&item->ready)) {
         list_push(&q->ready, &item->ready);
+        q->n_ready++;
+    }
 }
 
 void workqueue_add(WorkQueue *q, const char *key)
@@ -138,10 +148,10 @@ static void collect_due(WorkQueue *q, int64_t now_ms)
 const char *workqueue_take(WorkQueue *q, int64_t now_ms)
 {
     collect_due(q, now_ms);
-    List *first = list_pop(&q->ready);
-    if (!first)
+    if (list_empty(&q->ready))
         return NULL;
-    Item *item = LIST_ENTRY(first, Item, ready);
+    Item *item = LIST_ENTRY(q->ready.next, Item, ready);
+    item_unready(q, item);
     heap_remove(&q->timers, &item->timer);
     item->in_work = true;
     item->again = false;
@@ -188,4 +198,16 @@ int64_t workqueue_next_ms(const WorkQueue *q, int64_t now_ms)
 size_t workqueue_size(const WorkQueue *q)
 {
     return hashmap_size(q->items);
+}
+
+size_t workqueue_depth(WorkQueue *q, int64_t now_ms)
+{
+    collect_due(q, now_ms);
+    return q->n_ready;
+}
+
+size_t workqueue_delayed(WorkQueue *q, int64_t now_ms)
+{
+    collect_due(q, now_ms);
+    return q->timers.len;
 }

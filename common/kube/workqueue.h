@@ -28,4 +28,9 @@ void workqueue_done(WorkQueue *q, const char *key);
 void workqueue_remove(WorkQueue *q, const char *key);
 /* ms from now until something is due: 0 = now, INT64_MAX = never. */
 int64_t workqueue_next_ms(const WorkQueue *q, int64_t now_ms);
+/* Every key that it knows: waiting, in work, or with failures to remember. */
 size_t workqueue_size(const WorkQueue *q);
+/* The backlog: keys that are due and not in work. */
+size_t workqueue_depth(WorkQueue *q, int64_t now_ms);
+/* Keys with an instant ahead of them: a deadline, or the end of a back-off. */
+size_t workqueue_delayed(WorkQueue *q, int64_t now_ms);

@@ -610,6 +610,24 @@ static void test_what_a_pool_gets_too_late_is_not_kept(void **state)
     assert_string_equal(expect(rig, "owner-gone")->name, name);
 }
 
+/* What waits for a deadline or a back-off is no backlog. */
+static void test_backlog_is_empty_at_rest(void **state)
+{
+    Rig *rig = *state;
+
+    settle_scene(rig);
+    put(rig, OBJ_CLAIM, "c", "cu", "",
+        "'warmPoolRef':{'name':'p'},'lifecycle':{'shutdownTime':'2026-09-21T15:13:20Z'}", "");
+    assert_int_equal(reconciler_stats(rig->r).queued, 1);
+    run(rig, 0);
+    answer(rig, expect(rig, "transfer"), API_RETRY, NULL);
+    answer(rig, expect(rig, "claim-annotations"), API_OK, NULL);
+    run(rig, 0);
+    assert_int_equal(open_requests(rig), 0); /* the back-off is waited out */
+    assert_int_equal(reconciler_stats(rig->r).queued, 0);
+    assert_true(reconciler_stats(rig->r).delayed > 0);
+}
+
 static void test_ceiling_of_requests(void **state)
 {
     Rig *rig = *state;
@@ -742,6 +760,7 @@ int main(void)
         RIG_TEST(test_a_waiting_claim_gets_the_first_member),
         RIG_TEST(test_who_waits_for_an_answer_has_its_turn),
         RIG_TEST(test_clock_jump_is_noticed),
+        RIG_TEST(test_backlog_is_empty_at_rest),
         RIG_TEST(test_a_clock_put_back_keeps_no_pod),
         RIG_TEST(test_what_a_claim_gets_too_late_is_not_kept),
         RIG_TEST(test_what_a_pool_gets_too_late_is_not_kept),

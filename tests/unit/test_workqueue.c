@@ -162,6 +162,32 @@ static void test_removed_keys(void **state)
     assert_int_equal(workqueue_size(q), 0);
 }
 
+/* What waits for a deadline is no backlog; what is in work is none either. */
+static void test_backlog_and_delayed(void **state)
+{
+    WorkQueue *q = *state;
+    workqueue_add(q, "a");
+    workqueue_add(q, "b");
+    workqueue_add_at(q, "late", 1000);
+    workqueue_add_at(q, "later", 2000);
+    assert_int_equal(workqueue_depth(q, 0), 2);
+    assert_int_equal(workqueue_delayed(q, 0), 2);
+    expect(q, 0, "a");
+    workqueue_remove(q, "b");
+    assert_int_equal(workqueue_depth(q, 0), 0);
+    workqueue_add(q, "a");
+    assert_int_equal(workqueue_depth(q, 0), 0);
+    workqueue_done(q, "a");
+    assert_int_equal(workqueue_depth(q, 0), 1);
+    expect(q, 1000, "a");
+    workqueue_add_failed(q, "a", 1000, 0.0);
+    workqueue_done(q, "a");
+    assert_int_equal(workqueue_depth(q, 1000), 1); /* late */
+    assert_int_equal(workqueue_delayed(q, 1000), 2);
+    expect(q, 1000, "late");
+    assert_int_equal(workqueue_depth(q, 1000), 0);
+}
+
 static void test_key_that_comes_back_while_its_removal_is_in_work(void **state)
 {
     WorkQueue *q = *state;
@@ -271,6 +297,7 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(test_add_passes_a_back_off, setup, teardown),
         cmocka_unit_test_setup_teardown(test_removed_keys, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_backlog_and_delayed, setup, teardown),
         cmocka_unit_test_setup_teardown(test_key_that_comes_back_while_its_removal_is_in_work,
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(test_done_without_take_is_harmless, setup, teardown),
