@@ -71,21 +71,33 @@ static const struct {
     [DEADLINE_IDLE] = {"idle", "nobody used it for its idle time-out"},
 };
 
+typedef struct Cause {
+    char s[128];
+} Cause;
+
+/* Which deadline it was, and when. */
+static Cause cause_of(DeadlineKind kind, int64_t deadline_ms)
+{
+    char when[RFC3339_MAX];
+    Cause cause;
+
+    time_format_rfc3339(deadline_ms, when);
+    (void)snprintf(cause.s, sizeof(cause.s), "%s (%s)", deadline_texts[kind].sentence, when);
+    return cause;
+}
+
 /* Says when, why and by whom; the gateway reads the owner's hash back. */
 static void add_deletion_event(const ClaimPass *p, DeadlineKind kind, int64_t deadline_ms)
 {
     _cleanup_buf_ Buf annotations = BUF_INIT(4096);
     JsonWriter w = json_writer(&annotations);
-    char when[RFC3339_MAX];
     PlanEvent *e;
 
     if (!p->in->config->claim_events)
         return;
-    time_format_rfc3339(deadline_ms, when);
     e = plan_add_event(p->plan, &p->c->obj, false, "ClaimExpired", "Deleting",
-                       "Deleting Claim (ShutdownPolicy=%s): %s (%s)",
-                       shutdown_policy_to_string(p->c->policy), deadline_texts[kind].sentence,
-                       when);
+                       "Deleting Claim (ShutdownPolicy=%s): %s",
+                       shutdown_policy_to_string(p->c->policy), cause_of(kind, deadline_ms).s);
     jw_object(&w);
     jw_kv_str(&w, ANNOTATION_RECLAIMED_FOR, deadline_texts[kind].word);
     jw_kv_str_opt(&w, ANNOTATION_OWNER_HASH, p->c->owner_hash);
@@ -130,18 +142,25 @@ static int retire_sandbox(ClaimPass *p, Error **error)
     return claim_add_status_expired(p, message, true, error);
 }
 
+/* With Retain this event is the only one of the end, so it has the cause, too. */
+static int mark_expired(ClaimPass *p, DeadlineKind kind, int64_t deadline_ms, Error **error)
+{
+    Cause cause = cause_of(kind, deadline_ms);
+    int r = claim_add_status_expired(p, NULL, false, error);
+
+    if (r > 0 && p->in->config->claim_events)
+        plan_add_event(p->plan, &p->c->obj, false, "ClaimExpired", "Claim Expired",
+                       "Claim expired: %s", cause.s);
+    return r < 0 ? r : 0;
+}
+
 int claim_plan_expired(ClaimPass *p, DeadlineKind kind, int64_t deadline_ms, Error **error)
 {
     const Condition *ready = conditions_get(p->c->conditions, "Ready");
     int r;
 
-    if (!ready || !str_eq(ready->reason, "ClaimExpired")) {
-        r = claim_add_status_expired(p, NULL, false, error);
-        if (r > 0 && p->in->config->claim_events)
-            plan_add_event(p->plan, &p->c->obj, false, "ClaimExpired", "Claim Expired",
-                           "Claim expired");
-        return r < 0 ? r : 0;
-    }
+    if (!ready || !str_eq(ready->reason, "ClaimExpired"))
+        return mark_expired(p, kind, deadline_ms, error);
     if (p->c->policy != SHUTDOWN_RETAIN)
         return delete_claim(p, kind, deadline_ms, error);
     r = retire_sandbox(p, error);

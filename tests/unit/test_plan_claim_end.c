@@ -50,6 +50,8 @@ static void test_first_the_status_says_so(void **state)
     assert_str(json_str(c, "reason"), "ClaimExpired");
     assert_str(json_str(c, "message"), "Claim expired. Sandbox cleanup initiated.");
     assert_str(fx_event(fx, "ClaimExpired")->action, "Claim Expired");
+    assert_str(fx_event(fx, "ClaimExpired")->message,
+               "Claim expired: its shutdownTime has passed (2026-09-21T14:13:20Z)");
 }
 
 static void test_then_it_is_deleted(void **state)
@@ -194,6 +196,33 @@ static void test_deadlines(void **state)
     (void)state;
 }
 
+/* Where the claim is kept, this event is all that tells the cause. */
+static void test_the_event_names_the_deadline(void **state)
+{
+    static const struct {
+        const char *meta, *lifecycle, *status, *message;
+    } cases[] = {
+        {"", PAST, "", "Claim expired: its shutdownTime has passed (2026-09-21T14:13:20Z)"},
+        {"", "'ttlSecondsAfterFinished':4", FINISHED("2026-09-21T14:13:15Z"),
+         "Claim expired: its time to live after finishing is over (2026-09-21T14:13:19Z)"},
+        {",'annotations':{'" ANNOTATION_IDLE_TIMEOUT "':'15'}", "", "",
+         "Claim expired: nobody used it for its idle time-out (2026-09-21T14:13:15Z)"},
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+        void *one = NULL;
+        (void)fx_setup(&one);
+        Fixture *fx = one;
+        put_claim(fx, 1, cases[i].meta, cases[i].lifecycle, cases[i].status);
+        plan(fx);
+        assert_int_equal(fx->plan.n_events, 1);
+        assert_str(fx->plan.events[0].reason, "ClaimExpired");
+        assert_str(fx->plan.events[0].message, cases[i].message);
+        (void)fx_teardown(&one);
+    }
+    (void)state;
+}
+
 static void test_idle_time_has_a_ceiling(void **state)
 {
     Fixture *fx = *state;
@@ -239,6 +268,7 @@ int main(void)
         FX_TEST(test_retain_deletes_the_adopted_sandbox),
         FX_TEST(test_retain_spares_what_is_not_its_own),
         FX_TEST(test_deadlines),
+        FX_TEST(test_the_event_names_the_deadline),
         FX_TEST(test_idle_time_has_a_ceiling),
         FX_TEST(test_a_moved_deadline_takes_it_back),
         FX_TEST(test_quiet_claim_events),
