@@ -99,6 +99,13 @@ DEFINE_DOWNCAST(Template, template, OBJ_TEMPLATE)
 DEFINE_DOWNCAST(Pod, pod, OBJ_POD)
 DEFINE_DOWNCAST(Policy, policy, OBJ_POLICY)
 
+uint64_t *obj_warning(const Obj *o)
+{
+    if (o->kind == OBJ_CLAIM)
+        return &obj_claim(o)->warning;
+    return o->kind == OBJ_POOL ? &obj_pool(o)->warning : NULL;
+}
+
 void obj_trouble_clear(Obj *obj)
 {
     if (!obj->trouble)

@@ -24,6 +24,8 @@
 
 #define TIME_NONE INT64_MIN
 
+#define IDLE_SECONDS_MAX (10 * 365 * 24 * 3600) /* what a claim may ask for */
+
 typedef enum ObjKind {
     OBJ_SANDBOX,
     OBJ_CLAIM,
@@ -153,6 +155,7 @@ typedef struct Claim {
     const char *trace_context;
     /* idle time-out (annotations of the gateway, clamped when they were first seen) */
     int64_t idle_timeout_ms;                /* TIME_NONE: none or not valid */
+    const char *bad_idle_timeout;           /* its text, cut short, where it is not valid */
     const char *last_activity, *exec_lease; /* as text */
     int64_t activity_ms, lease_ms;          /* clamped; TIME_NONE */
     /* spec */
@@ -173,6 +176,7 @@ typedef struct Claim {
     /* Sandbox that it may have got: a transfer or create whose outcome is not known */
     const char *attempt;
     int64_t attempt_ms;    /* when its outcome became unknown */
+    uint64_t warning;      /* the one that was given last and still holds (plan.h); or 0 */
     bool waiting;          /* for a pool member to become available */
     List by_pool, waiters; /* private to world.c */
 } Claim;
@@ -191,6 +195,7 @@ typedef struct Pool {
     int64_t status_due_ms;  /* as in Sandbox */
     const StrList *pending; /* names of members whose creation was sent and not yet settled */
     int64_t pending_ms;     /* when the outcome of the last of them became unknown */
+    uint64_t warning;       /* as in Claim */
     List by_template;       /* private to world.c */
 } Pool;
 
@@ -251,6 +256,8 @@ typedef struct Policy {
 /* Frees a view that no World holds. Returns NULL. */
 Obj *obj_free(Interner *in, Obj *obj);
 void obj_trouble_clear(Obj *obj);
+/* The memo of the warning that was given last; NULL for kinds without. */
+uint64_t *obj_warning(const Obj *o);
 
 /* Checked downcasts: NULL stays NULL, another kind ends the process. */
 Sandbox *obj_sandbox(const Obj *o);

@@ -60,6 +60,7 @@ static const ViewField claim_fields[] = {
     CLAIM(VIEW_STRING, status_service_fqdn, "status.sandbox.serviceFQDN"),
     CLAIM(VIEW_LIST, status_pod_ips, "status.sandbox.podIPs"),
     CLAIM(VIEW_MEMO, attempt, NULL),
+    CLAIM(VIEW_MEMO, bad_idle_timeout, NULL),
     CLAIM(VIEW_TIME_UNSET, idle_timeout_ms, NULL),
     CLAIM(VIEW_TIME_UNSET, activity_ms, NULL),
     CLAIM(VIEW_TIME_UNSET, lease_ms, NULL),

@@ -10,7 +10,7 @@
 
 #define TEXT_MAX (4 * 1024 * 1024)
 #define LEASE_AHEAD_MAX_MS (660 * 1000)
-#define IDLE_SECONDS_MAX (10 * 365 * 24 * 3600LL)
+#define BAD_TEXT_MAX 64 /* kept of an annotation that is not valid */
 
 static bool manager_is_controller(const char *manager)
 {
@@ -49,8 +49,19 @@ static int64_t parse_clamped(const char *text, int64_t latest_ms)
     return ms < latest_ms ? ms : latest_ms;
 }
 
+/* The beginning of s, in whole characters. */
+static const char *intern_beginning(Interner *in, const char *s, size_t max)
+{
+    size_t len = strlen(s), n = 0, step;
+
+    while (n < len && (step = str_utf8_len(s + n, len - n)) > 0 && n + step <= max)
+        n += step;
+    _cleanup_free_ char *text = xstrndup(s, n);
+    return intern(in, text);
+}
+
 /* Annotations are a wish of whoever may write the claim. */
-static void finish_claim(Claim *c, const JsonValue *doc, int64_t now_ms)
+static void finish_claim(Interner *in, Claim *c, const JsonValue *doc, int64_t now_ms)
 {
     const JsonValue *annotations = json_path(doc, "metadata.annotations");
     const char *idle = json_value_str(json_get(annotations, ANNOTATION_IDLE_TIMEOUT));
@@ -58,6 +69,8 @@ static void finish_claim(Claim *c, const JsonValue *doc, int64_t now_ms)
 
     if (idle && str_to_u64(idle, &seconds) == 0 && seconds > 0 && seconds <= IDLE_SECONDS_MAX)
         c->idle_timeout_ms = (int64_t)seconds * 1000;
+    else if (idle)
+        c->bad_idle_timeout = intern_beginning(in, idle, BAD_TEXT_MAX);
     c->activity_ms = parse_clamped(c->last_activity, now_ms);
     c->lease_ms = parse_clamped(c->exec_lease, now_ms + LEASE_AHEAD_MAX_MS);
 }
@@ -150,7 +163,7 @@ void view_finish(Interner *in, Obj *obj, const JsonValue *doc, int64_t now_ms)
         finish_sandbox(obj_sandbox(obj), doc);
         break;
     case OBJ_CLAIM:
-        finish_claim(obj_claim(obj), doc, now_ms);
+        finish_claim(in, obj_claim(obj), doc, now_ms);
         break;
     case OBJ_POOL:
         finish_pool(obj_pool(obj));

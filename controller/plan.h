@@ -94,6 +94,7 @@ typedef struct PlanEvent {
     const char *reason, *action; /* literals */
     char *message;
     char *annotations_json; /* object text or NULL */
+    uint64_t warning_hash;  /* of a warning that is given once, see PlanMemo; else 0 */
 } PlanEvent;
 
 #define PLAN_READS_MAX 4
@@ -138,6 +139,9 @@ typedef struct PlanMemo {
     bool wait_for_member;  /* claim */
     bool keep_attempt;     /* claim: its transfer of unknown outcome is still wanted */
     int64_t status_due_ms; /* Sandbox, Pool: TIME_NONE clears */
+    /* Claim, Pool: the warning that holds now, 0 for none. It is given when it is another than the
+     * one that was given last, and again after a time without it. */
+    uint64_t warning;
 } PlanMemo;
 
 typedef struct Plan {

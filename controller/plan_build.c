@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "controller/plan_internal.h"
 
+#include "common/base/contract.h"
 #include "common/base/str.h"
 #include "common/kube/client.h"
 
@@ -181,6 +182,24 @@ PlanEvent *plan_add_event(Plan *plan, const Obj *about, bool warning, const char
         .message = message,
     };
     return e;
+}
+
+void plan_warn_once(Plan *plan, const Obj *about, const char *reason, const char *action,
+                    const char *fmt, ...)
+{
+    const uint64_t *given = obj_warning(about);
+    _cleanup_free_ char *message = NULL;
+    va_list ap;
+
+    CONTRACT(given);
+    va_start(ap, fmt);
+    if (vasprintf(&message, fmt, ap) < 0)
+        message = xstrdup(reason);
+    va_end(ap);
+    plan->memo.warning = str_hash64(message);
+    if (*given != plan->memo.warning)
+        plan_add_event(plan, about, true, reason, action, "%s", message)->warning_hash =
+            plan->memo.warning;
 }
 
 void plan_wake_at(Plan *plan, int64_t at_ms)

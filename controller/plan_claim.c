@@ -3,6 +3,7 @@
 #include "controller/claim_pass.h"
 
 #include "common/base/str.h"
+#include "controller/names.h"
 
 /* Where they can be had at once: what is bound already does not wait for them. */
 static void look_up_template(ClaimPass *p)
@@ -68,6 +69,17 @@ static int plan_active(ClaimPass *p, Error **error)
     return r < 0 ? r : 0;
 }
 
+/* It would go unnoticed otherwise that this claim has no idle time-out. */
+static void warn_of_idle_timeout(const ClaimPass *p)
+{
+    if (!p->c->bad_idle_timeout || !p->in->config->claim_events)
+        return;
+    plan_warn_once(p->plan, &p->c->obj, "InvalidIdleTimeout", "Reconciling",
+                   "annotation " ANNOTATION_IDLE_TIMEOUT " is \"%s\" and is ignored: it takes a "
+                   "whole number of seconds from 1 to %d, such as \"900\"",
+                   p->c->bad_idle_timeout, IDLE_SECONDS_MAX);
+}
+
 int plan_claim(const PlanInput *in, const char *ns, const char *name, Plan *plan, Error **error)
 {
     ClaimPass p = {
@@ -89,6 +101,7 @@ int plan_claim(const PlanInput *in, const char *ns, const char *name, Plan *plan
     if (deadline != TIME_NONE && in->now_ms >= deadline)
         return claim_plan_expired(&p, kind, deadline, error);
     plan_wake_at(plan, deadline);
+    warn_of_idle_timeout(&p);
     r = plan_active(&p, error);
     return r < 0 ? r : 0;
 }

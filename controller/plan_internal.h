@@ -50,6 +50,10 @@ void plan_write_list(JsonWriter *w, const char *key, const StrList *list);
 
 PlanEvent *plan_add_event(Plan *plan, const Obj *about, bool warning, const char *reason,
                           const char *action, const char *fmt, ...) _printf_(6, 7);
+/* A Warning about a claim or a pool that is sent once for as long as it holds; at most one a plan.
+ */
+void plan_warn_once(Plan *plan, const Obj *about, const char *reason, const char *action,
+                    const char *fmt, ...) _printf_(5, 6);
 void plan_wake_at(Plan *plan, int64_t at_ms); /* TIME_NONE is ignored */
 void plan_need_get(Plan *plan, ObjKind kind, const char *ns, const char *name);
 void plan_need_list(Plan *plan, ObjKind kind, const char *ns);

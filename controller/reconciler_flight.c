@@ -153,6 +153,15 @@ static void streak_end(Reconciler *r, const char *key)
     free(hashmap_remove(r->streaks, key));
 }
 
+/* From here on it has been given. */
+static void remember_warning(Reconciler *r, const PlanEvent *e)
+{
+    const Obj *o = e->warning_hash ? world_get(r->world, e->kind, e->ns, e->name) : NULL;
+
+    if (o && str_eq(o->uid, e->uid))
+        *obj_warning(o) = e->warning_hash;
+}
+
 static void send_events(Flight *f)
 {
     bool all = true;
@@ -165,6 +174,7 @@ static void send_events(Flight *f)
             continue;
         f->r->stats.events++;
         f->r->options.port.event(e, f->r->options.port.userdata);
+        remember_warning(f->r, e);
     }
 }
 
@@ -306,9 +316,12 @@ static void submit_need(Flight *f)
 static void apply_memo(const Flight *f)
 {
     Obj *o = key_obj(f);
+    uint64_t *warning = o ? obj_warning(o) : NULL;
 
     if (!o)
         return;
+    if (warning && *warning != f->plan.memo.warning)
+        *warning = 0;
     if (o->kind == OBJ_SANDBOX)
         obj_sandbox(o)->status_due_ms = f->plan.memo.status_due_ms;
     else if (o->kind == OBJ_POOL)

@@ -122,6 +122,7 @@ static void memo_move_claim(Claim *from, Claim *to, int64_t now_ms)
     to->ready_seen_ms = from->ready_seen_ms;
     to->attempt = TAKE_PTR(from->attempt);
     to->attempt_ms = from->attempt_ms;
+    to->warning = from->warning;
     /* What an annotation claims was clamped when it was first seen. */
     if (from->last_activity && str_eq(from->last_activity, to->last_activity))
         to->activity_ms = from->activity_ms;
@@ -149,6 +150,7 @@ static void memo_move(Obj *from, Obj *to, int64_t now_ms)
     case OBJ_POOL:
         obj_pool(to)->pending = TAKE_PTR(obj_pool(from)->pending);
         obj_pool(to)->pending_ms = obj_pool(from)->pending_ms;
+        obj_pool(to)->warning = obj_pool(from)->warning;
         obj_pool(to)->status_due_ms = obj_pool(from)->status_due_ms;
         break;
     default:

@@ -237,6 +237,45 @@ static void test_idle_time_has_a_ceiling(void **state)
     assert_int_equal(fx->plan.wake_ms, S(30));
 }
 
+#define IDLE(text) ",'annotations':{'" ANNOTATION_IDLE_TIMEOUT "':'" text "'}"
+
+static void test_a_wrong_idle_timeout_is_told(void **state)
+{
+    static const char *const wrong[] = {
+        IDLE("soon"), IDLE("-1"),   IDLE("0"), IDLE("1.5"),
+        IDLE("15m"),  IDLE(" 900"), IDLE(""),  IDLE("99999999999999999999"),
+    };
+    static const char x30[] = "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
+    Fixture *fx = *state;
+    _cleanup_free_ char *wide = xasprintf(IDLE("%s%sxxx\xc3\xa4z"), x30, x30);
+    _cleanup_free_ char *cut = xasprintf(" is \"%s%sxxx\" and ", x30, x30);
+    const PlanEvent *e;
+
+    put_sandbox(fx, 1, OF_CLAIM);
+    for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
+        put_claim(fx, i + 2, wrong[i], "", "");
+        plan(fx);
+        e = fx_event(fx, "InvalidIdleTimeout");
+        if (!e || !e->warning)
+            fail_msg("no warning about %s", wrong[i]);
+        assert_non_null(strstr(e->message, ANNOTATION_IDLE_TIMEOUT));
+        assert_non_null(strstr(e->message, "seconds from 1 to 315360000, such as \"900\""));
+    }
+    put_claim(fx, 20, wide, "", ""); /* a long text is cut between two characters */
+    plan(fx);
+    assert_non_null(strstr(fx_event(fx, "InvalidIdleTimeout")->message, cut));
+    fx->config.claim_events = false;
+    plan(fx);
+    assert_null(fx_event(fx, "InvalidIdleTimeout"));
+    fx->config.claim_events = true;
+    put_claim(fx, 21, IDLE("315360000"), "", "");
+    plan(fx);
+    assert_null(fx_event(fx, "InvalidIdleTimeout"));
+    put_claim(fx, 22, "", "", "");
+    plan(fx);
+    assert_null(fx_event(fx, "InvalidIdleTimeout"));
+}
+
 static void test_a_moved_deadline_takes_it_back(void **state)
 {
     Fixture *fx = *state;
@@ -270,6 +309,7 @@ int main(void)
         FX_TEST(test_deadlines),
         FX_TEST(test_the_event_names_the_deadline),
         FX_TEST(test_idle_time_has_a_ceiling),
+        FX_TEST(test_a_wrong_idle_timeout_is_told),
         FX_TEST(test_a_moved_deadline_takes_it_back),
         FX_TEST(test_quiet_claim_events),
     };

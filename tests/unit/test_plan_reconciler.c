@@ -699,6 +699,55 @@ static void test_ten_thousand_deadlines_at_once(void **state)
     assert_null(world_claim(reconciler_world(rig->r), "ns", "c0"));
 }
 
+/* A claim of no pool that is there, planned with nothing to write; returns the events so far. */
+static unsigned plan_idle_claim(Rig *rig, const char *timeout)
+{
+    _cleanup_free_ char *meta = xasprintf(",'annotations':{'" ANNOTATION_FIRST_OBSERVED
+                                          "':'x','" ANNOTATION_IDLE_TIMEOUT "':'%s'}",
+                                          timeout);
+
+    put(rig, OBJ_CLAIM, "c", "cu", meta, "'warmPoolRef':{'name':'p'}",
+        STORM_STATUS("WarmPoolNotFound", "SandboxWarmPool \\'p\\' not found"));
+    run(rig, 0);
+    answer(rig, expect(rig, "get"), API_NOT_FOUND, NULL);
+    assert_int_equal(open_requests(rig), 0);
+    return rig->events;
+}
+
+/* Once for each value, however often the claim is planned or written. */
+static void test_a_warning_is_given_once(void **state)
+{
+    Rig *rig = *state;
+
+    sync_all(rig);
+    assert_int_equal(plan_idle_claim(rig, "soon"), 1);
+    assert_int_equal(plan_idle_claim(rig, "soon"), 1);
+    run(rig, 60000);
+    answer(rig, expect(rig, "get"), API_NOT_FOUND, NULL);
+    assert_int_equal(rig->events, 1);
+    assert_int_equal(plan_idle_claim(rig, "later"), 2);
+    assert_int_equal(plan_idle_claim(rig, "9000"), 2);
+    assert_int_equal(plan_idle_claim(rig, "later"), 3);
+}
+
+/* What is not sent, since the step it belongs to failed, is not forgotten. */
+static void test_a_warning_outlives_a_failed_step(void **state)
+{
+    static const char idle[] = ",'annotations':{'" ANNOTATION_IDLE_TIMEOUT "':'soon'}";
+    Rig *rig = *state;
+
+    settle_scene(rig);
+    put(rig, OBJ_CLAIM, "c", "cu", idle, "'warmPoolRef':{'name':'p'}", "");
+    run(rig, 0);
+    answer(rig, expect(rig, "claim-annotations"), API_OK, NULL);
+    answer(rig, expect(rig, "transfer"), API_RETRY, NULL);
+    assert_int_equal(rig->events, 0);
+    run(rig, 60000);
+    answer(rig, expect(rig, "claim-annotations"), API_OK, NULL);
+    answer(rig, expect(rig, "transfer"), API_OK, NULL);
+    assert_int_equal(rig->events, 2); /* this one and SandboxAdopted */
+}
+
 static void test_outcomes_of_errors(_unused_ void **state)
 {
     static const struct {
@@ -767,6 +816,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_ceiling_of_requests, setup_narrow, teardown),
         RIG_TEST(test_ten_thousand_deadlines_at_once),
         cmocka_unit_test(test_not_every_404_is_about_the_object),
+        RIG_TEST(test_a_warning_is_given_once),
+        RIG_TEST(test_a_warning_outlives_a_failed_step),
         cmocka_unit_test(test_outcomes_of_errors),
     };
 
