@@ -298,6 +298,33 @@ static int plan_status(const PlanInput *in, const Pool *p, const Census *c, Plan
     return write_status(p, c, selector, plan, error);
 }
 
+/* Says why the pool makes nothing. False: the template has to be read live first, since the watch
+ * of templates may be behind that of pools. */
+static bool report_template(const PlanInput *in, const Pool *p, const Template *t, Plan *plan)
+{
+    const char *name = p->template_name ? p->template_name : "";
+
+    if (t && (t->has_volume_claims || t->service == SERVICE_TRUE)) {
+        plan_warn_once(plan, &p->obj, "WarmPoolNotProgressing", "Creating",
+                       "cannot create Sandboxes: %s of SandboxTemplate \"%s\" is not supported by "
+                       "this version of the controller",
+                       t->has_volume_claims ? "spec.volumeClaimTemplates" : "spec.service", name);
+        return true;
+    }
+    if (t)
+        return true;
+    plan_warn_once(
+        plan, &p->obj, "TemplateNotFound", "Reconciling",
+        "SandboxTemplate \"%s\" not found: no Sandboxes are made; those that exist stay, "
+        "without a NetworkPolicy of the template",
+        name);
+    if (plan->memo.warning == p->warning || str_empty(name) ||
+        plan_live_get(in, OBJ_TEMPLATE, p->obj.ns, name))
+        return true;
+    plan_need_get(plan, OBJ_TEMPLATE, p->obj.ns, name);
+    return false;
+}
+
 static void report_obstacles(const Pool *p, const Census *c, const PlanInput *in, Plan *plan)
 {
     if (p->obj.trouble)
@@ -325,6 +352,8 @@ int plan_pool(const PlanInput *in, const char *ns, const char *name, Plan *plan,
     if (r < 0)
         return r;
     report_obstacles(p, &c, in, plan);
+    if (!report_template(in, p, t, plan))
+        return 0;
     plan_wake_at(plan, c.recheck_ms);
     r = (int64_t)c.n_active > p->replicas ? shrink(in, p, &c, plan, error)
                                           : grow(in, p, t, &c, plan, error);

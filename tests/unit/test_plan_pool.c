@@ -280,6 +280,45 @@ static void test_refused_creations_wait(void **state)
     assert_non_null(fx_op(fx, "pool-create"));
 }
 
+/* As after the executor has sent it. */
+static void remember_warning(Fixture *fx)
+{
+    world_pool(fx->world, "ns", "p")->warning = fx->plan.memo.warning;
+}
+
+static void test_missing_template_is_told_once(void **state)
+{
+    Fixture *fx = *state;
+
+    put_pool(fx, 1, "", "");
+    put_member(fx, "kept", 2, NULL, READY);
+    plan(fx);
+    assert_int_equal(fx->plan.need.type, NEED_GET); /* the watch may be behind */
+    assert_int_equal(fx->plan.need.kind, OBJ_TEMPLATE);
+    assert_int_equal(fx->plan.n_events, 0);
+    fx_live(fx, OBJ_TEMPLATE, "t", NULL);
+    plan(fx);
+    assert_true(fx_event(fx, "TemplateNotFound")->warning);
+    assert_str(fx_event(fx, "TemplateNotFound")->name, "p");
+    assert_true(str_starts_with(fx_event(fx, "TemplateNotFound")->message,
+                                "SandboxTemplate \"t\" not found: "));
+    remember_warning(fx);
+    fx->n_live = 0;
+    plan(fx);
+    assert_int_equal(fx->plan.need.type, NEED_NONE);
+    assert_null(fx_event(fx, "TemplateNotFound"));
+    assert_non_null(fx_op(fx, "pool-status")); /* all else goes on */
+    put_template(fx, 3, "");
+    plan(fx);
+    assert_int_equal(fx->plan.memo.warning, 0);
+    assert_int_equal(fx->plan.n_events, 0);
+    remember_warning(fx);
+    world_remove(fx->world, OBJ_TEMPLATE, "ns", "t", "tu", 4, fx->now_ms); /* while one lives */
+    fx_live(fx, OBJ_TEMPLATE, "t", NULL);
+    plan(fx);
+    assert_non_null(fx_event(fx, "TemplateNotFound"));
+}
+
 static void test_unsupported_template_makes_nothing(void **state)
 {
     Fixture *fx = *state;
@@ -288,6 +327,10 @@ static void test_unsupported_template_makes_nothing(void **state)
     put_template(fx, 2, ",'service':true");
     plan(fx);
     assert_null(fx_op(fx, "pool-create"));
+    assert_non_null(strstr(fx_event(fx, "WarmPoolNotProgressing")->message, "spec.service of"));
+    remember_warning(fx);
+    plan(fx);
+    assert_null(fx_event(fx, "WarmPoolNotProgressing"));
     put_template(fx, 3, ",'volumeClaimTemplates':[{'spec':{}}]");
     plan(fx);
     assert_null(fx_op(fx, "pool-create"));
@@ -468,6 +511,7 @@ int main(void)
         FX_TEST(test_status),
         FX_TEST(test_zero_is_written),
         FX_TEST(test_refused_creations_wait),
+        FX_TEST(test_missing_template_is_told_once),
         FX_TEST(test_unsupported_template_makes_nothing),
         FX_TEST(test_template_gets_label_and_policy),
         FX_TEST(test_policy_is_repaired_or_left),
