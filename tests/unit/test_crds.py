@@ -99,6 +99,33 @@ def test_short_name(kind, short):
     assert CRD[kind]["spec"]["names"]["shortNames"] == [short]
 
 
+@pytest.mark.parametrize("kind,field", [
+    ("Sandbox", "service"), ("Sandbox", "volumeClaimTemplates"),
+    ("SandboxTemplate", "service"), ("SandboxTemplate", "volumeClaimTemplates"),
+    ("SandboxTemplate", "envVarsInjectionPolicy"),
+    ("SandboxTemplate", "volumeClaimTemplatesPolicy"),
+    ("SandboxClaim", "env"), ("SandboxClaim", "volumeClaimTemplates"),
+])
+def test_what_is_not_carried_out_yet_says_so(kind, field):
+    text = at(kind, f"spec.{field}")["description"]
+    assert "not carried out yet by this version" in text.lower()
+    assert "Ready=False" in text and "ReconcilerError" in text or field.endswith("Policy")
+
+
+def test_fields_that_the_controller_refuses_are_those():
+    # A field that the controller learns to carry out, or to refuse, changes descriptions as well.
+    text = "".join((ROOT / "controller" / f).read_text() for f in ("plan_pod.c", "claim_bind.c"))
+    refused = {f for f in ("env", "service", "volumeClaimTemplates") if f'"spec.{f}"' in text}
+    assert refused == {"env", "service", "volumeClaimTemplates"}
+
+
+@pytest.mark.parametrize("kind,path", [
+    ("SandboxClaim", "spec.lifecycle.shutdownPolicy"), ("Sandbox", "spec.shutdownPolicy")])
+def test_shutdown_policy_names_its_default(kind, path):
+    node = at(kind, path)  # kubectl explain does not show defaults
+    assert f"Left out, it is {node['default']}." in node["description"]
+
+
 @pytest.mark.parametrize("kind", NAMES)
 def test_size_as_compact_json(kind):
     size = len(json.dumps(CRD[kind], separators=(",", ":")).encode())
