@@ -5,6 +5,7 @@
 #include "common/base/log.h"
 #include "common/base/str.h"
 #include "controller/metrics.h"
+#include "controller/op_log.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -217,17 +218,12 @@ static void port_event(const PlanEvent *event, void *userdata)
     kube_events_emit(g->events, &e);
 }
 
-/* A refusal or an unknown outcome is news for an admin; a conflict is everyday life. */
 static void port_op_done(const char *key, const PlanOp *op, const ApiResult *result, void *userdata)
 {
     ApiGate *g = userdata;
     metrics_add(g->metrics, METRIC_API_WRITES, op->purpose, api_outcome_to_string(result->outcome),
                 1);
-    bool notable = result->outcome == API_REFUSED || result->outcome == API_UNKNOWN;
-    log_at(notable ? LOG_WARN : LOG_DEBUG, "API write", LOGF_STR("key", key),
-           LOGF_STR("purpose", op->purpose), LOGF_STR("verb", plan_verb_to_string(op->verb)),
-           LOGF_STR("name", op->name), LOGF_STR("outcome", api_outcome_to_string(result->outcome)),
-           LOGF_STR("error", result->message));
+    op_log(key, op, result);
 }
 
 static void port_bad_object(ObjKind kind, const Error *error, void *userdata)

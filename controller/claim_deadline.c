@@ -148,6 +148,10 @@ static int mark_expired(ClaimPass *p, DeadlineKind kind, int64_t deadline_ms, Er
     Cause cause = cause_of(kind, deadline_ms);
     int r = claim_add_status_expired(p, NULL, false, error);
 
+    if (r > 0)
+        plan_note(p->plan, "claim expired", p->c->obj.name,
+                  p->bound ? p->bound->obj.name : p->c->status_sandbox, "%s, shutdownPolicy %s",
+                  cause.s, shutdown_policy_to_string(p->c->policy));
     if (r > 0 && p->in->config->claim_events)
         plan_add_event(p->plan, &p->c->obj, false, "ClaimExpired", "Claim Expired",
                        "Claim expired: %s", cause.s);

@@ -85,6 +85,8 @@ int claim_add_transfer(ClaimPass *p, const Sandbox *s, Error **error)
     r = plan_patch_end(p->plan, &w, &body, error);
     if (r < 0)
         return r;
+    plan_note(p->plan, "sandbox adopted", p->c->obj.name, s->obj.name, "from pool \"%s\", %s",
+              p->pool->obj.name, sandbox_is_ready(s) ? "ready" : "still starting");
     if (p->in->config->claim_events)
         plan_add_event(p->plan, &p->c->obj, false, "SandboxAdopted", "Adoption",
                        "Adopted warm pool Sandbox \"%s\"", s->obj.name);
@@ -132,6 +134,8 @@ int claim_add_cold_create(ClaimPass *p, Error **error)
     r = plan_patch_end(p->plan, &w, &body, error);
     if (r < 0)
         return r;
+    plan_note(p->plan, "sandbox created for a claim", p->c->obj.name, p->c->obj.name,
+              "no member of pool \"%s\" could be had", p->pool->obj.name);
     if (p->in->config->claim_events)
         plan_add_event(p->plan, &p->c->obj, false, "SandboxProvisioned", "Provisioning",
                        "Created Sandbox \"%s\"", p->c->obj.name);

@@ -71,6 +71,12 @@ typedef enum PlanVerb {
 } PlanVerb;
 const char *plan_verb_to_string(PlanVerb v);
 
+/* What the log says, for an admin, once the op is carried out. */
+typedef struct PlanNote {
+    const char *message;           /* literal; NULL: nothing */
+    char *claim, *sandbox, *cause; /* or NULL */
+} PlanNote;
+
 typedef struct PlanOp {
     PlanVerb verb;
     ObjKind kind;
@@ -82,6 +88,7 @@ typedef struct PlanOp {
     bool guarded;        /* a refusal is remembered as the key's trouble */
     bool foreground;     /* delete: the object stays until its dependants are gone */
     char *reserve_for;   /* what gives a claim its Sandbox: the claim's UID */
+    PlanNote note;
 } PlanOp;
 
 /* Sent when the op it belongs to succeeded, or all of the step's. */

@@ -58,8 +58,25 @@ int plan_delete(Plan *plan, const Obj *target, bool check_rv, bool foreground, c
     return plan_body(plan, &body, error);
 }
 
+void plan_note(Plan *plan, const char *message, const char *claim, const char *sandbox,
+               const char *fmt, ...)
+{
+    PlanNote *note = &plan->ops[plan->n_ops - 1].note;
+    va_list ap;
+
+    *note = (PlanNote){
+        .message = message, .claim = xstrdup_null(claim), .sandbox = xstrdup_null(sandbox)};
+    va_start(ap, fmt);
+    if (vasprintf(&note->cause, fmt, ap) < 0)
+        note->cause = NULL;
+    va_end(ap);
+}
+
 static void op_done(PlanOp *op)
 {
+    free(op->note.claim);
+    free(op->note.sandbox);
+    free(op->note.cause);
     free(op->ns);
     free(op->name);
     free(op->uid);

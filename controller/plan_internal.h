@@ -29,6 +29,9 @@ PlanOp *plan_add_op(Plan *plan, PlanVerb verb, ObjKind kind, const char *ns, con
 PlanOp *plan_add_op_to(Plan *plan, PlanVerb verb, const Obj *target, const char *purpose);
 /* Takes the text over as the body of the op that was added last. */
 int plan_body(Plan *plan, Buf *body, Error **error);
+/* Of the op that was added last. */
+void plan_note(Plan *plan, const char *message, const char *claim, const char *sandbox,
+               const char *fmt, ...) _printf_(5, 6);
 /* DELETE with UID as precondition, and resourceVersion where the decision rests on more. */
 int plan_delete(Plan *plan, const Obj *target, bool check_rv, bool foreground, const char *purpose,
                 Error **error);

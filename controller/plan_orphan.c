@@ -39,7 +39,13 @@ int plan_follow_owner(const PlanInput *in, const Obj *o, Plan *plan, Error **err
         return 1;
     }
     r = plan_delete(plan, o, true, false, "owner-gone", error);
-    return r < 0 ? r : 1;
+    if (r < 0)
+        return r;
+    plan_note(plan, "left behind and collected",
+              o->owner_kind == OWNER_CLAIM ? o->owner_name : NULL, o->name,
+              "the garbage collector left this %s alone when its %s went",
+              obj_resource(o->kind)->kind, o->owner_kind_name ? o->owner_kind_name : "owner");
+    return 1;
 }
 
 /* How a suspect says whose it was, and which member of the list that would be. */
@@ -100,6 +106,8 @@ static int judge(const PlanInput *in, const OrphanRule *rule, const Hashmap *liv
     r = plan_delete(plan, o, true, false, "orphan", error);
     if (r < 0)
         return r;
+    plan_note(plan, "orphan collected", NULL, o->name,
+              "this %s has no owner, and %s no longer exists", kind, rule->gone);
     plan_add_event(plan, o, false, "OrphanCollected", "Deleting",
                    "Deleting %s: it has no owner, and %s no longer exists", kind, rule->gone)
         ->op = plan->n_ops;

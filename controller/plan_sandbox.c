@@ -47,15 +47,29 @@ static int write_status_if_changed(const Sandbox *s, const SandboxStatus *status
     return sandbox_status_write(s, status, plan, error);
 }
 
+static int mark_expired(const PlanInput *in, const Sandbox *s, Plan *plan, Error **error)
+{
+    char when[RFC3339_MAX];
+    SandboxStatus status;
+    int r;
+
+    sandbox_status_expired(s, false, in->now_ms, &status);
+    r = write_status_if_changed(s, &status, plan, error);
+    time_format_rfc3339(s->shutdown_ms, when);
+    if (r >= 0 && plan->n_ops > 0)
+        plan_note(plan, "sandbox expired", NULL, s->obj.name,
+                  "its shutdownTime has passed (%s), shutdownPolicy %s", when,
+                  s->shutdown_delete ? "Delete" : "Retain");
+    return r;
+}
+
 static int plan_expired(const PlanInput *in, const Sandbox *s, Plan *plan, Error **error)
 {
     SandboxStatus status;
     int r;
 
-    if (!is_marked_expired(s)) {
-        sandbox_status_expired(s, false, in->now_ms, &status);
-        return write_status_if_changed(s, &status, plan, error);
-    }
+    if (!is_marked_expired(s))
+        return mark_expired(in, s, plan, error);
     r = plan_pod_delete_all(in, s, plan, error);
     if (r < 0)
         return r;
