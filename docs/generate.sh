@@ -24,6 +24,18 @@ Both programs are configured by flags alone. They are given as `--name=value` or
 `--help` prints the same tables. This page is generated from them (`docs/generate.sh`); a test
 checks that it is current.
 
+## Metrics and health
+
+Each program serves `/metrics` (Prometheus' text format), `/healthz` and `/readyz` at its `--obs-address`, over plain HTTP
+and without authentication. The manifests set `:9090` for both pods. The Services keep the ports that
+collectors know: `agent-sandbox-controller` has it at 8080, `sandbox-gateway` at 9090 (its 8080 is MCP). To have a look:
+
+```sh
+kubectl -n agent-sandbox-system port-forward service/agent-sandbox-controller 9091:8080 >/dev/null &
+kubectl -n agent-sandbox-system port-forward service/sandbox-gateway 9090:9090 >/dev/null &
+curl -s --retry 5 --retry-connrefused http://127.0.0.1:9091/metrics http://127.0.0.1:9090/metrics
+```
+
 ## sandbox-gateway
 
 TEXT

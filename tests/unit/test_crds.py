@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -536,3 +537,55 @@ def test_example_fits_the_schema():
         broken = copy.deepcopy(document["spec"])
         broken["nonsense"] = {}
         assert list(unknown(spec, broken, "spec")) == ["spec.nonsense"]
+
+
+# ---- what the pages tell to type
+
+def blocks(page, language):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def test_readme_makes_the_account_that_it_binds():
+    text = "\n".join(blocks("README.md", "sh"))
+    bound = re.findall(r"--serviceaccount=(\S+):(\S+)", text)
+    assert bound
+    for namespace, name in bound:
+        made = text.index(f"kubectl create serviceaccount {name} -n {namespace}")
+        assert made < text.index(f"--serviceaccount={namespace}:{name}")
+        assert f"kubectl create token {name} -n {namespace} " in text
+
+
+def test_pages_apply_on_the_server_as_the_demo_does():
+    for page in ("README.md", "manifests/README.md"):
+        for line in "\n".join(blocks(page, "sh")).splitlines():
+            assert "kubectl apply" not in line or "--server-side" in line, f"{page}: {line}"
+
+
+@needs_kubectl
+def test_overlays_of_the_manifests_page(tmp_path):
+    for part in ("crds", "manifests"):
+        shutil.copytree(ROOT / part, tmp_path / part)
+    overlays = [b for b in blocks("manifests/README.md", "yaml") if "kind: Kustomization" in b]
+    assert len(overlays) == 2
+    rendered = ""
+    for name, text in zip(("my-system", "my-examples"), overlays):
+        folder = tmp_path / "manifests" / name
+        folder.mkdir()
+        (folder / "kustomization.yaml").write_text(text, encoding="utf-8")
+        run = subprocess.run(["kubectl", "kustomize", str(folder)], capture_output=True, text=True,
+                             check=True)
+        rendered += run.stdout
+    for image in ("sandbox-controller", "sandbox-gateway", "sandbox-python"):
+        assert f"image: registry.example/{image}:1.0" in rendered
+    assert "image: k8s-agent-sandbox/" not in rendered
+
+
+def test_the_policy_of_the_security_page_closes_both_directions():
+    policies = [yaml.safe_load(b) for b in blocks("docs/security.md", "yaml")]
+    policy, = [p for p in policies if p["kind"] == "NetworkPolicy"]
+    assert sorted(policy["spec"]["policyTypes"]) == ["Egress", "Ingress"]
+    assert not {"ingress", "egress"} & set(policy["spec"])
+    label, = policy["spec"]["podSelector"]["matchExpressions"]
+    names = (ROOT / "controller/names.h").read_text(encoding="utf-8")
+    assert f'#define LABEL_TEMPLATE_REF "{label["key"]}"' in names and label["operator"] == "Exists"
