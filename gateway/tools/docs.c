@@ -23,8 +23,17 @@ static const char intro[] =
     "A call that takes more than 5 seconds is answered as a stream of server-sent events where "
     "the\n"
     "client accepts that, with a comment every 15 seconds and, where the request has a\n"
-    "`progressToken`, a progress notification every 30. Closing the connection cancels the call:\n"
-    "the command is killed, a sandbox under creation is deleted. An `Idempotency-Key` header is\n"
+    "`progressToken`, a progress notification every 30; the result is the last event. A client\n"
+    "accepts it whose `Accept` names `text/event-stream`, is `*/*` (as curl's is) or is missing. "
+    "With\n"
+    "`Accept: application/json` the answer is plain JSON, however long it takes.\n"
+    "\n"
+    "Closing the connection cancels the call, in all revisions of the protocol: the command is "
+    "killed,\n"
+    "a sandbox under creation is deleted. There are no sessions, so `notifications/cancelled` "
+    "cannot be\n"
+    "matched with a call: it is answered with 202 and does nothing. An `Idempotency-Key` header "
+    "is\n"
     "refused, since its promise is not kept yet; so are batches of JSON-RPC messages.\n"
     "\n"
     "Paths are absolute, or relative to the working directory of the sandbox's container; links "
@@ -35,8 +44,56 @@ static const char intro[] =
     "pod's\n"
     "annotation `kubectl.kubernetes.io/default-container` names, else its first one.\n"
     "\n"
+    "Files and processes live as long as the pod. A pod that is deleted (by hand, with a drained\n"
+    "or lost node) is replaced under the same claim, and the new one starts empty but for its\n"
+    "volumes. One that has failed or completed is not replaced: its sandbox is of no more use.\n"
+    "\n"
     "Sandboxes belong to who created them. Somebody else's sandbox and one that does not exist\n"
-    "look the same.\n";
+    "look the same.\n"
+    "\n"
+    "## One call by hand\n"
+    "\n"
+    "In the stateless revision 2026-07-28 each request stands for itself. Three headers repeat "
+    "what\n"
+    "the body says, and `_meta` names the revision and what the client can do:\n"
+    "\n"
+    "```sh\n"
+    "curl -sS \"$URL\" -H \"Authorization: Bearer $TOKEN\" -H 'Content-Type: application/json' \\\n"
+    "  -H 'Accept: application/json' -H 'MCP-Protocol-Version: 2026-07-28' \\\n"
+    "  -H 'Mcp-Method: tools/call' -H 'Mcp-Name: execute_command' \\\n"
+    "  -d '{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"tools/call\", \"params\": {\n"
+    "        \"name\": \"execute_command\",\n"
+    "        \"arguments\": {\"sandbox_claim_name\": \"sandbox-claim-0123\", \"namespace\": "
+    "\"team-a\",\n"
+    "                      \"command\": \"uname -a\"},\n"
+    "        \"_meta\": {\"io.modelcontextprotocol/protocolVersion\": \"2026-07-28\",\n"
+    "                  \"io.modelcontextprotocol/clientCapabilities\": {}}}}'\n"
+    "```\n"
+    "\n"
+    "A client of an older revision (2025-11-25 and before) begins with `initialize` and sends\n"
+    "`notifications/initialized`. No session comes of it, so a script may leave both out, and the "
+    "header\n"
+    "`MCP-Protocol-Version` as well:\n"
+    "\n"
+    "```sh\n"
+    "curl -sS \"$URL\" -H \"Authorization: Bearer $TOKEN\" -H 'Content-Type: application/json' \\\n"
+    "  -H 'Accept: application/json' \\\n"
+    "  -d '{\"jsonrpc\": \"2.0\", \"id\": 0, \"method\": \"initialize\", \"params\": {\n"
+    "        \"protocolVersion\": \"2025-11-25\", \"capabilities\": {},\n"
+    "        \"clientInfo\": {\"name\": \"by-hand\", \"version\": \"1\"}}}'\n"
+    "```\n"
+    "\n"
+    "```sh\n"
+    "curl -sS \"$URL\" -H \"Authorization: Bearer $TOKEN\" -H 'Content-Type: application/json' \\\n"
+    "  -H 'Accept: application/json' -H 'MCP-Protocol-Version: 2025-11-25' \\\n"
+    "  -d '{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"tools/call\", \"params\": {\n"
+    "        \"name\": \"execute_command\",\n"
+    "        \"arguments\": {\"sandbox_claim_name\": \"sandbox-claim-0123\", \"namespace\": "
+    "\"team-a\",\n"
+    "                      \"command\": \"uname -a\"}}}'\n"
+    "```\n"
+    "\n"
+    "`$URL` ends in `/mcp`; `$TOKEN` is a Kubernetes token for the gateway's audience.\n";
 
 static const char *type_of(const JsonField *f)
 {
@@ -104,6 +161,17 @@ static void write_hints(Buf *out, unsigned hints)
         (void)buf_append_str(out, ". ");
 }
 
+static void write_outputs(Buf *out, const Tool *t)
+{
+    if (t->n_outputs == 0) {
+        (void)buf_append_str(out, "\nThe result is a sentence of text, without fields.\n");
+        return;
+    }
+    (void)buf_append_str(out, "\n| result | type | given | meaning |\n|---|---|---|---|\n");
+    for (size_t i = 0; i < t->n_outputs; i++)
+        write_output(out, &t->outputs[i]);
+}
+
 static void write_tool(Buf *out, const Tool *t)
 {
     (void)buf_printf(out, "\n## %s\n\n%s\n\n", t->name, t->description);
@@ -114,13 +182,9 @@ static void write_tool(Buf *out, const Tool *t)
                               "|---|---|---|---|---|\n");
     for (size_t i = 0; i < t->n_fields; i++)
         write_argument(out, &t->fields[i]);
-    if (t->n_outputs == 0) {
-        (void)buf_append_str(out, "\nThe result is a sentence of text, without fields.\n");
-        return;
-    }
-    (void)buf_append_str(out, "\n| result | type | given | meaning |\n|---|---|---|---|\n");
-    for (size_t i = 0; i < t->n_outputs; i++)
-        write_output(out, &t->outputs[i]);
+    write_outputs(out, t);
+    if (t->prose)
+        (void)buf_printf(out, "\n%s", t->prose);
 }
 
 void tools_write_markdown(Buf *out)

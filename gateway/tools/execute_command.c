@@ -22,7 +22,7 @@ static const ToolOutput outputs[] = {
     {"stderr", "string", NULL, false, NULL, "What it wrote to stderr, at most 64 KiB"},
     {"ended", "string",
      "\"enum\":[\"exited\",\"signaled\",\"timed_out\",\"oom\",\"cancelled\",\"lost\"]", true, NULL,
-     "How it ended"},
+     "How it ended: see below"},
     {"duration_ms", "integer", NULL, true, NULL, "How long it ran"},
     {"stdout_bytes", "integer", NULL, true, "Written in all", NULL},
     {"stderr_bytes", "integer", NULL, true, "Written in all", NULL},
@@ -95,6 +95,28 @@ static void run(Call *c)
     run_in_sandbox(c, start);
 }
 
+static const char prose[] =
+    "| `ended` | `exit_code` | what happened |\n"
+    "|---|---|---|\n"
+    "| `exited` | the shell's | The shell came to its end; any code, also 126 and 127 |\n"
+    "| `signaled` | 128 + signal | A signal ended the shell or the command that it ran last |\n"
+    "| `timed_out` | 124 | It was killed at `timeout` |\n"
+    "| `oom` | 137 | The kernel killed a process of it, or its whole container, for lack of memory "
+    "|\n"
+    "| `cancelled` | 130 | It was killed as its caller closed the connection; the gateway's log "
+    "has "
+    "it |\n"
+    "| `lost` | 255 | The end was not seen, as the connection or the container ended before; "
+    "`note` "
+    "says whether it may still run |\n"
+    "\n"
+    "The result comes when the shell ends. A background process (`cmd &`) lives on after its call, "
+    "until it ends\n"
+    "or the pod does; what it prints from then on is dropped, so send that to a file "
+    "(`nohup cmd >log 2>&1 &`).\n"
+    "At a timeout and when the call is cancelled, background processes of the same command are "
+    "killed too.\n";
+
 const Tool tool_execute_command = {
     .name = "execute_command",
     .title = "Run a command",
@@ -108,6 +130,7 @@ const Tool tool_execute_command = {
     TOOL_OUTPUTS(outputs),
     .verb = "create",
     .subresource = "exec",
+    .prose = prose,
     .digest_offset = offsetof(CommandArgs, command),
     .run = run,
     .state_free = run_state_free,

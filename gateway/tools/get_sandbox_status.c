@@ -9,7 +9,7 @@ static const JsonField fields[] = {
 
 static const ToolOutput outputs[] = {
     {"status", "string", "\"enum\":[\"SandboxReady\",\"SandboxNotReady\",\"SandboxNotFound\"]",
-     false, NULL, "SandboxNotFound also where the sandbox is somebody else's"},
+     false, NULL, "See below"},
     {"ready", "boolean", NULL, false, NULL, "status is SandboxReady"},
     {"message", "string", NULL, false, NULL, "Why, in the controller's words"},
     {"reason", "string", NULL, true, NULL, "The same as one word"},
@@ -86,6 +86,16 @@ static void state_free(void *state)
     (void)lookup_cancel(state);
 }
 
+static const char prose[] =
+    "| `status` | what it means |\n"
+    "|---|---|\n"
+    "| `SandboxReady` | It can be used |\n"
+    "| `SandboxNotReady` | It is there, but starts, ends or cannot start: `reason` and `message` "
+    "say "
+    "which |\n"
+    "| `SandboxNotFound` | It was deleted, its lifetime has ended, it never was, or it is somebody "
+    "else's |\n";
+
 const Tool tool_get_sandbox_status = {
     .name = "get_sandbox_status",
     .title = "Ask for a sandbox's state",
@@ -95,6 +105,7 @@ const Tool tool_get_sandbox_status = {
     .args_size = sizeof(SandboxArgs),
     TOOL_OUTPUTS(outputs),
     .verb = "get",
+    .prose = prose,
     .run = run,
     .state_free = state_free,
 };

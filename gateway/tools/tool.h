@@ -55,6 +55,7 @@ typedef struct Tool {
     size_t n_outputs;
     const char *verb;        /* the right asked for, on sandboxclaims */
     const char *subresource; /* or NULL */
+    const char *prose;       /* for docs/tools.md alone, behind the tables: lines. May be NULL */
     const char *too_large;   /* what to do next where something is; NULL: ask for less at a time */
     size_t digest_offset;    /* of a char * in the arguments that the audit line digests; 0: none */
     /* What a table of fields cannot say. Sees the arguments as given and as parsed. May be NULL. */

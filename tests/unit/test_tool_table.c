@@ -171,6 +171,29 @@ static void test_each_tool_is_whole(_unused_ void **state)
     assert_null(tool_find(""));
 }
 
+/* Each word that a result field may have is explained in docs/tools.md. */
+static void test_words_of_results_are_explained(_unused_ void **state)
+{
+    size_t len, words = 0;
+    _cleanup_json_ JsonValue *v = list(&len);
+    _cleanup_buf_ Buf page = BUF_INIT(1 << 20);
+
+    tools_write_markdown(&page);
+    for (size_t i = 0; i < json_array_len(v); i++) {
+        JsonMember m = json_members(json_path(json_array_at(v, i), "outputSchema.properties"));
+        while (json_next(&m)) {
+            const JsonValue *all = json_get(m.value, "enum");
+            for (size_t j = 0; j < json_array_len(all); j++, words++) {
+                _cleanup_free_ char *row =
+                    xasprintf("\n| `%s` | ", json_value_str(json_array_at(all, j)));
+                if (!strstr(buf_str(&page), row))
+                    fail_msg("not explained: %s", row);
+            }
+        }
+    }
+    assert_int_equal(words, 9);
+}
+
 /* --- arguments --- */
 
 #define SANDBOX "\"sandbox_claim_name\":\"c\",\"namespace\":\"n\""
@@ -379,6 +402,7 @@ int main(void)
         cmocka_unit_test(test_published_schemas),
         cmocka_unit_test(test_published_limits),
         cmocka_unit_test(test_each_tool_is_whole),
+        cmocka_unit_test(test_words_of_results_are_explained),
         cmocka_unit_test(test_refused_arguments),
         cmocka_unit_test(test_defaults_and_lax_values),
         cmocka_unit_test(test_shutdown),

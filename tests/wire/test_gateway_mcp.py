@@ -3,7 +3,10 @@
 
 import contextlib
 import json
+import os
+import re
 import socket
+import subprocess
 
 import pytest
 from cluster import NS
@@ -29,6 +32,23 @@ def own(api, tmp_path):
     api.users[TOKEN] = ALICE
     with Gateway(api, tmp_path) as gateway:
         yield gateway.ready()
+
+
+# --- what docs/tools.md shows ---
+
+def test_requests_in_the_docs(gw, tmp_path):
+    with open(os.path.join(os.path.dirname(__file__), "../../docs/tools.md"), encoding="utf-8") as f:
+        examples = re.findall(r"```sh\n(.*?)```", f.read(), re.S)
+    answers = []
+    for example in examples:
+        env = {"PATH": os.environ["PATH"], "URL": f"http://127.0.0.1:{gw.port}/mcp", "TOKEN": TOKEN}
+        said = subprocess.run(["sh", "-ec", example], env=env, cwd=tmp_path, capture_output=True, timeout=60, check=True)
+        answers.append(json.loads(said.stdout)["result"])
+    stateless, initialized, legacy = answers
+    assert stateless["resultType"] == "complete" and "resultType" not in legacy
+    assert initialized["protocolVersion"] == "2025-11-25"
+    for answer in (stateless, legacy):
+        assert "'sandbox-claim-0123' is not found in namespace 'team-a'" in answer["content"][0]["text"]
 
 
 # --- methods and paths ---
