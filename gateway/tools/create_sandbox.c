@@ -229,28 +229,33 @@ static void end_failed(Call *c, const SandboxView *view)
     undo(c);
 }
 
+static void end_deleted(Call *c)
+{
+    Create *s = call_state(c);
+
+    (void)error_set(&s->ended, ERROR_GONE, "Claim '%s' was deleted before it was ready", s->name);
+    (void)error_hint(&s->ended, 0, "Call create_sandbox again");
+    undo(c);
+}
+
 static void on_change(void *userdata)
 {
     Call *c = userdata;
     Create *s = call_state(c);
     SandboxView view;
+    bool was_seen = s->seen;
 
     sandbox_resolve(sandbox_cache_store(s->cache), call_args(c)->ns, s->name, call_owner(c), &view);
-    if (s->call) {
-        s->seen |=
-            view.state != SANDBOX_MISSING; /* the create's answer comes later than the watch */
-    } else if (view.state == SANDBOX_READY) {
+    s->seen |= view.state != SANDBOX_MISSING;
+    if (s->call)
+        return; /* the watch may be quicker than the answer to the create */
+    if (view.state == SANDBOX_READY) {
         call_set_pod(c, view.pod_name);
         succeed(c);
     } else if (view.failed) {
         end_failed(c, &view);
-    } else if (view.state == SANDBOX_MISSING && s->seen) {
-        (void)error_set(&s->ended, ERROR_GONE, "Claim '%s' was deleted before it was ready",
-                        s->name);
-        (void)error_hint(&s->ended, 0, "Call create_sandbox again");
-        undo(c);
-    } else {
-        s->seen |= view.state != SANDBOX_MISSING;
+    } else if (view.state == SANDBOX_MISSING && was_seen) {
+        end_deleted(c);
     }
 }
 
