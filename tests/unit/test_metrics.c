@@ -254,7 +254,7 @@ static double process_value(Metrics *m, const char *name)
     const char *at = strstr(page.data, line);
     if (!at)
         fail_msg("no process_%s", name);
-    double value = strtod(at + strlen(line), NULL);
+    double value = at ? strtod(at + strlen(line), NULL) : 0;
     buf_done(&page);
     return value;
 }
