@@ -140,8 +140,10 @@ static inline const JsonValue *fx_body(Fixture *fx, const char *purpose)
     const PlanOp *op = fx_op(fx, purpose);
     JsonValue *v = NULL;
 
-    if (!op)
+    if (!op) {
         fail_msg("no op \"%s\" among %zu", purpose, fx->plan.n_ops);
+        return NULL;
+    }
     assert_int_equal(
         json_parse(op->body, op->body_len, JSON_DEPTH_CRD, JSON_PARSE_UNIQUE, &v, NULL), 0);
     return fx_keep(fx, v);

@@ -256,14 +256,17 @@ static void test_a_wrong_idle_timeout_is_told(void **state)
         put_claim(fx, i + 2, wrong[i], "", "");
         plan(fx);
         e = fx_event(fx, "InvalidIdleTimeout");
-        if (!e || !e->warning)
+        if (!e || !e->warning) {
             fail_msg("no warning about %s", wrong[i]);
+            return;
+        }
         assert_non_null(strstr(e->message, ANNOTATION_IDLE_TIMEOUT));
         assert_non_null(strstr(e->message, "seconds from 1 to 315360000, such as \"900\""));
     }
     put_claim(fx, 20, wide, "", ""); /* a long text is cut between two characters */
     plan(fx);
-    assert_non_null(strstr(fx_event(fx, "InvalidIdleTimeout")->message, cut));
+    e = fx_event(fx, "InvalidIdleTimeout");
+    assert_true(e && strstr(e->message, cut));
     fx->config.claim_events = false;
     plan(fx);
     assert_null(fx_event(fx, "InvalidIdleTimeout"));
