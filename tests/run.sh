@@ -44,7 +44,7 @@ rm -f "$results"/*.xml
 cache=$(project_cache)
 jobs=$(nproc)
 programs_at_once=$jobs tests_at_once=$((jobs * 2))
-[ "$mode" != fast ] || programs_at_once=$((jobs * 3)) tests_at_once=$((jobs * 3)) # most wait most of the time
+[ "$mode" != fast ] || programs_at_once=$((jobs * 3)) tests_at_once=$((jobs * 4)) # most wait most of the time
 failed_stages=()
 expected=()
 
