@@ -11,7 +11,7 @@ usage: tests/run.sh [--fast | --long] [--keep-node]
                TSan too, a clang build, then e2e on a one-node Kubernetes of its own
   --fast       unit, simulation, wire, corpus and lint of the preset dev, without what is marked as slow:
                clang-tidy, the storms, and tests that cost more than they add
-  --long       everything, with the soak and storm tests at their full length
+  --long       everything, with the soak and storm tests at their full length, and with Debian 13's libraries too
   --keep-node  leave the one-node cluster running (it is also left when it ran before)
 
 Ends with `N passed, N failed, N skipped`; exit status 0 only when all pass. Logs and JUnit files:
@@ -161,6 +161,7 @@ run_checks dev
 if [ "$mode" != fast ]; then
     run_checks tsan
     stage "clang build without warnings" clang clang_build || true
+    [ "$mode" != long ] || stage "Debian 13's libraries" other-debian tests/other_debian.sh trixie || true
     stage "build (release)" build-release build_preset release || true
     expected+=("$results/pytest-e2e.xml")
     trap finish EXIT
