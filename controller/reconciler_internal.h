@@ -85,9 +85,31 @@ void reconciler_sweep(Reconciler *r);
 void reconciler_wake_waiters(Reconciler *r);
 void reconciler_release_reservations(Reconciler *r);
 
+/* reconciler_request.c */
+uint64_t reconciler_request_new(Flight *f, RequestType type, size_t op, const char *uid);
+/* NULL where the ticket is not known. */
+Request *reconciler_request_find(const Reconciler *r, uint64_t ticket);
+/* Takes it off the books. */
+Request *reconciler_request_take(Reconciler *r, uint64_t ticket);
+void reconciler_request_free(Request *q);
+void plan_items_free(PlanLiveItem *items, size_t n);
+
 /* reconciler_flight.c */
 void reconciler_start(Reconciler *r, const char *key);
 void reconciler_flights_free(Reconciler *r);
+/* The object that the key is about, where it is about one. */
+Obj *flight_obj(const Flight *f);
+Pool *flight_pool(const Flight *f);
+Claim *flight_claim(const Flight *f);
+/* The op's target as the World has it, if it is still the same. */
+Obj *flight_op_target(const Reconciler *r, const PlanOp *op);
+/* Members whose creation was in doubt and that turned up. */
+void flight_settle_pending(Flight *f);
+/* Plans with what was read so far, and sends what comes of it. f may be gone afterwards. */
+void flight_plan(Flight *f);
+/* All answers are in. Both end f. */
+void flight_finish(Flight *f);
+void flight_fail(Flight *f);
 bool reconciler_all_connected(const Reconciler *r);
 double reconciler_jitter(Reconciler *r);
 /* Parses and takes over a document of the API server. */
