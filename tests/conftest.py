@@ -1,9 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The order of the tests, and how many were left out."""
+"""What all tests begin with, their order, and how many were left out."""
+
+import os
+import pathlib
+import shutil
+import signal
 
 import pytest
 
 LEFT_OUT = "left_out"
+
+# Behind an & in a script both are ignored, which every child would inherit; in a container they are not.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+
+# The one-node cluster's, where the machine has none of its own.
+if not shutil.which("kubectl"):
+    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
+    for program in cache.glob("k8s-agent-sandbox-node/bin-*/kubectl"):
+        os.environ["PATH"] += f"{os.pathsep}{program.parent}"
 
 
 def pytest_collection_modifyitems(items):

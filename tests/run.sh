@@ -156,6 +156,8 @@ export TSAN_OPTIONS=${TSAN_OPTIONS:-suppressions=$root/tests/tsan.supp:second_de
 apt_need_everything() { apt_need_build && apt_need_tests; }
 stage "packages" packages apt_need_everything || { echo "0 passed, 1 failed, 0 skipped"; exit 1; }
 stage "python packages" python need_venv "$root" || { echo "0 passed, 1 failed, 0 skipped"; exit 1; }
+# First: tests of the CRDs use its kubectl.
+[ "$mode" = fast ] || stage "Kubernetes" node-programs e2e/node/node.sh build || true
 
 run_checks dev
 if [ "$mode" != fast ]; then

@@ -238,6 +238,17 @@ def left_over():
 
 
 def kill_left_over():
-    for pid in left_over():
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    """Until there is none: one that is just making another is seen too late."""
+    end = time.monotonic() + 30
+    while pids := left_over():
+        assert time.monotonic() < end, f"cannot be killed: {pids}"
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def wait_nothing_left(seconds=30):
+    end = time.monotonic() + seconds
+    while pids := left_over():
+        assert time.monotonic() < end, f"still there after {seconds} s: {pids}"
+        time.sleep(0.05)

@@ -13,7 +13,7 @@ import time
 import pytest
 
 from fakeapi import DONE, PODS, ApiError, drop, stall, status
-from fakeexec import ERROR, STDERR, STDOUT, FakeExec, failure, is_exec, kill_left_over, left_over
+from fakeexec import ERROR, STDERR, STDOUT, FakeExec, failure, is_exec, kill_left_over, left_over, wait_nothing_left
 from probe import BUILD_DIR
 
 DATA = random.Random(7).randbytes(300_000)
@@ -160,7 +160,7 @@ def test_time_out_and_cancel_leave_nothing(api, exec_probe, box):
     run = exec_probe("run", "echo begun; setsid sleep 999 & sleep 999", flags=["-x", "700"])
     assert (run.first["ended"], run.first["exit_code"], run.content) == ("cancelled", "130", b"begun\n")
     assert run.took < 20
-    api.wait_for(lambda: not left_over(), what="no process left")
+    wait_nothing_left()
 
 
 def test_cancel_of_what_waits(api, exec_probe, box):
@@ -168,7 +168,7 @@ def test_cancel_of_what_waits(api, exec_probe, box):
     run = exec_probe("run", "sleep 999", flags=["-n", "12", "-x", "1000"])
     assert sorted(job.get("ended") or job["error"] for job in run.jobs) == ["cancelled"] * 12
     assert len(execs(api)) == 8
-    api.wait_for(lambda: not left_over(), what="no process left")
+    wait_nothing_left()
 
 
 def test_cancel_before_the_shell_is_there(api, exec_probe):
@@ -185,7 +185,7 @@ def test_time_out_where_the_sandbox_cannot_sleep(api, exec_probe, box, tmp_path)
     serve(api, FakeExec(box, path=f"{tools}:{FakeExec.path}"))
     run = exec_probe("run", "tail -f /dev/null", flags=["-t", "1000"])
     assert run.first["ended"] == "timed_out" and run.took < 20
-    api.wait_for(lambda: not left_over(), what="no process left")
+    wait_nothing_left()
 
 
 def test_lost_gateway_kills_nothing_but_the_time_out_does(api, exec_probe, box):
@@ -196,7 +196,7 @@ def test_lost_gateway_kills_nothing_but_the_time_out_does(api, exec_probe, box):
     process.communicate()
     api.wait_for(lambda: (box / "proof").exists(), what="the command goes on")
     assert left_over()
-    api.wait_for(lambda: not left_over(), what="the time-out holds")
+    wait_nothing_left()
 
 
 def test_background_holds_the_stream_but_not_the_answer(api, exec_probe, box):
