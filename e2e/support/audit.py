@@ -52,7 +52,9 @@ class Audit:
         """The requests answered (or, of a watch or an exec, begun) since then, oldest first."""
         found = {}
         with open(self.path, "rb") as file:
-            file.seek(mark)
+            if mark > 0:  # it may lie within a line that was being written then
+                file.seek(mark - 1)
+                file.readline()
             for line in file:
                 if not line.endswith(b"\n"):
                     break
