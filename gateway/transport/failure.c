@@ -12,18 +12,17 @@
 
 /* --- what to do next --- */
 
-/* Of a path. ERROR_DENIED in the tables is the sandbox's own refusal: that is for the caller to
- * avoid, while the kind towards the caller means a right in the cluster that is missing. */
-static int path_error(Error **error, ErrorKind kind, const char *path, const char *meaning)
-{
-    int r;
+/* Refused by the sandbox: for the caller to avoid, where ERROR_DENIED means a right in the cluster.
+ */
+#define ANOTHER_PATH                                                                               \
+    "Take a path that the sandbox's user may use, such as one in /tmp or in the working directory"
 
-    if (kind != ERROR_DENIED)
-        return error_set(error, kind, "'%s': %s", path, meaning);
-    r = error_set(error, ERROR_INVALID, "'%s': %s", path, meaning);
-    return error_hint(error, r,
-                      "Take a path that the sandbox's user may use, such as one in /tmp or in the "
-                      "working directory");
+static int path_error(Error **error, ErrorKind kind, const char *path, const char *meaning,
+                      const char *next)
+{
+    int r = error_set(error, kind, "'%s': %s", path, meaning);
+
+    return next ? error_hint(error, r, "%s", next) : r;
 }
 
 int failure_of_image(Error **error, const char *meaning)
@@ -40,30 +39,31 @@ typedef struct ToolMessage {
     const char *ending; /* of the last line; the C locale's text */
     ErrorKind kind;
     const char *meaning;
+    const char *next; /* or NULL */
 } ToolMessage;
 
 static const ToolMessage tool_messages[] = {
-    {"No such file or directory", ERROR_NOT_FOUND, "there is no such file or directory"},
-    {"nonexistent directory", ERROR_NOT_FOUND, "there is no such directory"},
-    {"Directory nonexistent", ERROR_NOT_FOUND, "there is no such directory"},
-    {"Not a directory", ERROR_NOT_FOUND, "a part of the path is not a directory"},
-    {"File exists", ERROR_INVALID, "a part of the path is not a directory"},
-    {"Permission denied", ERROR_DENIED, "permission denied in the sandbox"},
-    {"Operation not permitted", ERROR_DENIED, "the sandbox does not permit it"},
-    {"Read-only file system", ERROR_DENIED, "the file system is read-only"},
-    {"No space left on device", ERROR_EXHAUSTED, "no space is left in the sandbox"},
-    {"Disk quota exceeded", ERROR_EXHAUSTED, "the disk quota is exceeded"},
-    {"Quota exceeded", ERROR_EXHAUSTED, "the disk quota is exceeded"},
-    {"File too large", ERROR_TOO_LARGE, "the file system does not hold a file of this size"},
-    {"Is a directory", ERROR_INVALID, "is a directory"},
-    {"File name too long", ERROR_INVALID, "the name is too long"},
-    {"Filename too long", ERROR_INVALID, "the name is too long"},
-    {"Too many levels of symbolic links", ERROR_INVALID, "the links lead in a circle"},
-    {"Symbolic link loop", ERROR_INVALID, "the links lead in a circle"},
-    {"Device or resource busy", ERROR_INVALID, "a mounted file cannot be replaced"},
-    {"Resource busy", ERROR_INVALID, "a mounted file cannot be replaced"},
-    {"Input/output error", ERROR_UNAVAILABLE, "the disk reports an error"},
-    {"I/O error", ERROR_UNAVAILABLE, "the disk reports an error"},
+    {"No such file or directory", ERROR_NOT_FOUND, "there is no such file or directory", NULL},
+    {"nonexistent directory", ERROR_NOT_FOUND, "there is no such directory", NULL},
+    {"Directory nonexistent", ERROR_NOT_FOUND, "there is no such directory", NULL},
+    {"Not a directory", ERROR_NOT_FOUND, "a part of the path is not a directory", NULL},
+    {"File exists", ERROR_INVALID, "a part of the path is not a directory", NULL},
+    {"Permission denied", ERROR_INVALID, "permission denied in the sandbox", ANOTHER_PATH},
+    {"Operation not permitted", ERROR_INVALID, "the sandbox does not permit it", ANOTHER_PATH},
+    {"Read-only file system", ERROR_INVALID, "the file system is read-only", ANOTHER_PATH},
+    {"No space left on device", ERROR_EXHAUSTED, "no space is left in the sandbox", NULL},
+    {"Disk quota exceeded", ERROR_EXHAUSTED, "the disk quota is exceeded", NULL},
+    {"Quota exceeded", ERROR_EXHAUSTED, "the disk quota is exceeded", NULL},
+    {"File too large", ERROR_TOO_LARGE, "the file system does not hold a file of this size", NULL},
+    {"Is a directory", ERROR_INVALID, "is a directory", NULL},
+    {"File name too long", ERROR_INVALID, "the name is too long", NULL},
+    {"Filename too long", ERROR_INVALID, "the name is too long", NULL},
+    {"Too many levels of symbolic links", ERROR_INVALID, "the links lead in a circle", NULL},
+    {"Symbolic link loop", ERROR_INVALID, "the links lead in a circle", NULL},
+    {"Device or resource busy", ERROR_INVALID, "a mounted file cannot be replaced", NULL},
+    {"Resource busy", ERROR_INVALID, "a mounted file cannot be replaced", NULL},
+    {"Input/output error", ERROR_UNAVAILABLE, "the disk reports an error", NULL},
+    {"I/O error", ERROR_UNAVAILABLE, "the disk reports an error", NULL},
 };
 
 /* The last line that is not empty: in a path there may be any text, the reason comes at the end. */
@@ -118,7 +118,7 @@ static int failure_of_messages(const char *path, const char *messages, Error **e
     const char *line = last_line(messages, &len);
 
     if (m)
-        return path_error(error, m->kind, path, m->meaning);
+        return path_error(error, m->kind, path, m->meaning, m->next);
     if (len == 0)
         return error_set(error, ERROR_UNAVAILABLE, "'%s': the sandbox's tools failed", path);
     return error_set(error, ERROR_INVALID, "'%s': the sandbox says: %.*s", path,
@@ -131,15 +131,17 @@ typedef struct Word {
     const char *word;
     ErrorKind kind;
     const char *meaning;
+    const char *next; /* or NULL */
 } Word;
 
 static const Word words[] = {
-    {"directory", ERROR_INVALID, "is a directory"},
-    {"not_directory", ERROR_INVALID, "is not a directory"},
-    {"special", ERROR_INVALID, "is not a regular file"},
-    {"loop", ERROR_INVALID, "the links lead in a circle"},
-    {"denied", ERROR_DENIED, "permission denied in the sandbox"},
-    {"damaged", ERROR_UNAVAILABLE, "did not arrive whole; what was there before is unchanged"},
+    {"directory", ERROR_INVALID, "is a directory", NULL},
+    {"not_directory", ERROR_INVALID, "is not a directory", NULL},
+    {"special", ERROR_INVALID, "is not a regular file", NULL},
+    {"loop", ERROR_INVALID, "the links lead in a circle", NULL},
+    {"denied", ERROR_INVALID, "permission denied in the sandbox", ANOTHER_PATH},
+    {"damaged", ERROR_UNAVAILABLE, "did not arrive whole; what was there before is unchanged",
+     NULL},
 };
 
 static int no_tool(Error **error, const char *tool)
@@ -158,7 +160,7 @@ int failure_of_word(const char *word, const char *whole_path, const char *messag
 
     for (size_t i = 0; i < ARRAY_SIZE(words); i++)
         if (str_eq(words[i].word, word))
-            return path_error(error, words[i].kind, path, words[i].meaning);
+            return path_error(error, words[i].kind, path, words[i].meaning, words[i].next);
     if (str_starts_with(word, "large "))
         return error_set(error, ERROR_TOO_LARGE, "'%s': has %s bytes, that is too large", path,
                          word + strlen("large "));
