@@ -243,7 +243,6 @@ static void on_change(void *userdata)
     Call *c = userdata;
     Create *s = call_state(c);
     SandboxView view;
-    bool was_seen = s->seen;
 
     sandbox_resolve(sandbox_cache_store(s->cache), call_args(c)->ns, s->name, call_owner(c), &view);
     s->seen |= view.state != SANDBOX_MISSING;
@@ -254,7 +253,7 @@ static void on_change(void *userdata)
         succeed(c);
     } else if (view.failed) {
         end_failed(c, &view);
-    } else if (view.state == SANDBOX_MISSING && was_seen) {
+    } else if (view.state == SANDBOX_MISSING && s->seen) {
         end_deleted(c);
     }
 }
