@@ -106,6 +106,12 @@ static void sandbox_changed(Reconciler *r, const Obj *before, const Obj *after)
     enqueue_orphans(r, KEY_ORPHANS_OF_SANDBOXES, any->ns);
 }
 
+/* What was there is gone, perhaps with a namesake in its place. */
+static bool has_gone(const Obj *before, const Obj *after)
+{
+    return before && (!after || !str_eq(before->uid, after->uid));
+}
+
 static void release_later(Reconciler *r, const Claim *c)
 {
     if (!c->attempt)
@@ -119,7 +125,7 @@ static void claim_changed(Reconciler *r, const Obj *before, const Obj *after)
     const Obj *any = after ? after : before;
 
     reconciler_enqueue_kind(r, KEY_CLAIM, any->ns, any->name);
-    if (before && (!after || !str_eq(before->uid, after->uid))) {
+    if (has_gone(before, after)) {
         enqueue_orphans(r, KEY_ORPHANS_OF_CLAIMS, any->ns);
         release_later(r, obj_claim(before));
     }
@@ -141,7 +147,7 @@ static void pool_changed(Reconciler *r, const Obj *before, const Obj *after)
     reconciler_enqueue_kind(r, KEY_POOL, any->ns, any->name);
     if (!before || !after || before->generation != after->generation)
         enqueue_unbound_claims(r, any->ns, any->name);
-    if (before && (!after || !str_eq(before->uid, after->uid)))
+    if (has_gone(before, after))
         enqueue_orphans(r, KEY_ORPHANS_OF_POOLS, any->ns);
 }
 
@@ -216,7 +222,7 @@ void reconciler_on_change(const Obj *before, const Obj *after, void *userdata)
     };
 
     changed[after ? after->kind : before->kind](userdata, before, after);
-    if (before && (!after || !str_eq(before->uid, after->uid)))
+    if (has_gone(before, after))
         enqueue_children(userdata, before);
 }
 

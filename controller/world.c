@@ -164,18 +164,13 @@ void world_forsake(Obj *o, int64_t now_ms)
         o->owner_gone_ms = now_ms;
 }
 
-/* Pods are watched by a label: one that is not seen any more may only have lost that. */
-static bool is_gone_when_unseen(const Obj *o)
-{
-    return o->kind != OBJ_POD;
-}
-
-/* A UID never comes back. What is in another namespace never had this owner. */
+/* A UID never comes back. What is in another namespace never had this owner. Pods are watched by a
+ * label: one that is not seen any more may only have lost that. */
 static void forsake_children(World *w, const Obj *owner, int64_t now_ms)
 {
     Obj *child;
 
-    if (!is_gone_when_unseen(owner))
+    if (owner->kind == OBJ_POD)
         return;
     for (WorldIter it = world_children(w, owner->uid); (child = world_next(&it));)
         if (child->ns == owner->ns)
