@@ -44,8 +44,7 @@ exec unshare --mount --propagation private bash -euc '
     mkdir -p "$other/build"
     exec chroot "$other" /bin/bash -euc "
         export LC_ALL=C.UTF-8 ASAN_OPTIONS=detect_leaks=1:abort_on_error=0:strict_string_checks=1
-        cmake -S /src -B /build -G Ninja -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG=\"-g -O1\" \
-            -DSANDBOX_SANITIZE=address,undefined -DSANDBOX_WERROR=ON
+        cmake --preset dev -S /src -B /build
         cmake --build /build -j \$(nproc)
         ctest --test-dir /build -LE lint --output-on-failure -j \$(nproc)
     "

@@ -28,6 +28,14 @@ static void claim_goes(Fixture *fx)
     world_remove(fx->world, OBJ_CLAIM, "ns", "c", "cu", 100, fx->now_ms);
 }
 
+/* The sandbox in version 7, seen to lose its claim. */
+static void bereave(Fixture *fx)
+{
+    put_claim(fx);
+    put_sandbox(fx, 7, OWNED(OF_CLAIM));
+    claim_goes(fx);
+}
+
 static void assert_waits(Fixture *fx)
 {
     fx_plan(fx, KEY_SANDBOX, "s");
@@ -100,9 +108,7 @@ static void test_a_clock_put_back(void **state)
 {
     Fixture *fx = *state;
 
-    put_claim(fx);
-    put_sandbox(fx, 7, OWNED(OF_CLAIM));
-    claim_goes(fx);
+    bereave(fx);
     fx->now_ms -= 60000;
     assert_followed(fx, OBJ_SANDBOX, "su", "7");
 }
@@ -174,9 +180,7 @@ static void test_without_the_reference_it_stays(void **state)
 {
     Fixture *fx = *state;
 
-    put_claim(fx);
-    put_sandbox(fx, 7, OWNED(OF_CLAIM));
-    claim_goes(fx);
+    bereave(fx);
     put_sandbox(fx, 8, "");
     fx->now_ms += DELAY;
     assert_left(fx);
@@ -186,9 +190,7 @@ static void test_a_new_owner_keeps_it(void **state)
 {
     Fixture *fx = *state;
 
-    put_claim(fx);
-    put_sandbox(fx, 7, OWNED(OF_CLAIM));
-    claim_goes(fx);
+    bereave(fx);
     put_sandbox(fx, 8,
                 OWNED("{'apiVersion':'extensions.agents.x-k8s.io/v1beta1','kind':'SandboxClaim',"
                       "'name':'d','uid':'du','controller':true}"));
